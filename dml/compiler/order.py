@@ -88,7 +88,7 @@ def _levels(dispatches: Sequence[Dispatch]) -> list[int]:
     most = -1
     for dispatch in dispatches:
         highest = -1
-        # (as max(_met(...)) would find it, without the touches of lower levels)
+        # as max(_met(...)) would find it, without the touches of lower levels
         for (space, index, start, size), access, _ in dispatch.bindings:
             resource = resources.get((space, index))
             if resource is not None and highest < most:

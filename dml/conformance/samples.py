@@ -73,7 +73,7 @@ def of_large(desc: OperatorDesc, rng: Random) -> Sample | None:
 
 
 def sample(desc: Any, rng: Random) -> Sample | None:
-    """Return a part of an operator; None if no part is an operator itself."""
+    """Return a part of the operator's results as a smaller operator; None if no operator computes a part."""
     make = _SAMPLES.get(short_name(desc.OPERATOR_TYPE))
     return None if make is None else make(desc, rng)
 

@@ -304,7 +304,7 @@ def static_values(graph: Graph) -> set[Value]:
 
 
 def reachable(starts: Iterable[_Item], following: Callable[[_Item], Iterable[_Item]]) -> set[_Item]:
-    """Return ``starts`` and all that ``following`` leads to from them."""
+    """Return ``starts`` and all items reached from them through ``following``."""
     found: set[_Item] = set()
     left = list(starts)
     while left:

@@ -16,8 +16,8 @@ a lowering                  operators of equal             description, layouts 
 (``compiler.repeated``)     descriptions                   are equal
 =========================== ============================== ==================================== =====================
 
-What each one saves: CPU time without it over the time with all four, of a decoder of 12 layers whose past grows by one
-token at a time, as ``tools/bench --planning`` measures it (lavapipe, November 2026; ``-``: plays no part).
+What each layer saves: CPU time without it divided by the time with all four, for a decoder of 12 layers whose past
+grows by one token at a time, as ``tools/bench --planning`` measures it (lavapipe, November 2026; ``-``: plays no part).
 
 ========== ========== =========== ========== ===========
 without    first plan next length 64 lengths same length

@@ -120,7 +120,7 @@ def _traced(
             traced[number] = tracing.number(size)
     try:
         numbers, filled = make([traced.get(number, size) for size, number in zip(sizes, changing, strict=True)])
-    except (*TRACING_ERRORS, DMLError):  # (DMLError: a formula in GLSL, or a mapping needs the inputs' values)
+    except (*TRACING_ERRORS, DMLError):  # DMLError: a formula in GLSL, or a mapping needs the inputs' values
         return None
     pattern = _Pattern(changing, sizes, Formula(tracing, numbers), filled)
     result = pattern.plan(sizes)

@@ -176,7 +176,7 @@ CROSSINGS = [
     Crossing("lines", "MOST_GROUPS", 64, "plain", best(1, 128256, 50)),  # Llama 3's vocabulary
     Crossing("lines", "GROUPED_ROUNDS", 1000, "plain", best(1, 128256, 50)),
     Crossing("product_tiles", "FEWEST_SUMS", 32, "discrete", product(197, 256, 1024), ARM),
-    # Weights of four query heads by 1024 values of 128 and of 64 columns
+    # Four query heads share 1024 values, of 128 columns and of 64
     Crossing("tiles", "_COLUMNS_OF_LONG_ROWS", 4096, "plain", product(4, 1024, 128)),
     Crossing("tiles", "_COLUMNS_OF_LONG_ROWS", 64, "plain", product(4, 1024, 64)),
     # ViT-L, ViT-S

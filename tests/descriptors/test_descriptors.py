@@ -17,8 +17,8 @@ from dml import DMLError
 
 
 def structures():
-    """Read `structures.txt`, the operators of DirectML.h in the order of their numbers: by name, the number and the
-    fields (name, kind, type, optional) in C order. A ``?`` marks an optional field."""
+    """Read `structures.txt`, the operators of DirectML.h in numerical order. Return, by name, the number and the fields
+    (name, kind, type, optional) in C order. A ``?`` marks an optional field."""
     found = {}
     for line in Path(__file__).with_name("structures.txt").read_text().splitlines():
         if not line.startswith(" "):

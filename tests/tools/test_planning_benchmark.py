@@ -28,7 +28,7 @@ def test_a_layer_is_off_only_inside(device, monkeypatch):
         monkeypatch.setattr(cls, name, count)
 
     counted(MappedNodes, "keep")
-    counted(repeated, "_stand_in")  # (for each region of a lowering that is made)
+    counted(repeated, "_stand_in")  # for each region of a lowering that is made
 
     def work(layer):
         calls.clear()

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args(arguments)
     model, device = gpt2(options.layers), dml.create_device(options.device)
-    measure(model, device, options.lengths)  # makes the kernels
+    measure(model, device, options.lengths)  # not counted: compiles the kernels
     taken: dict[str, list[dict[str, float]]] = {name: [] for name in LAYERS}
     for _ in range(options.rounds):
         for name, off in LAYERS.items():

@@ -10,7 +10,7 @@ from onnx import TensorProto
 from tools.memory_of_models.writer import Made, ModelWriter, layers_of, to_multiple
 
 _TOKENS, _CONTEXT = 77, 768  # sizes of the encoded text
-_EMBEDDED = 320  # of a time step's embedding by sines and cosines
+_EMBEDDED = 320  # sines and cosines that embed a time step
 
 
 class _Diffusion(ModelWriter):

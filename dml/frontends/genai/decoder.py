@@ -69,7 +69,7 @@ class PaddedPrompt:
         return (positions < self.ends[:, None]) | (positions >= self.length)
 
     def without_padding(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return for each row the numbers of positions when padding is not counted."""
+        """Return, for each row, the numbers of these positions in a sequence without the padding."""
         return np.where(positions < self.length, positions, positions - self.length + self.ends[:, None])
 
 
@@ -188,7 +188,7 @@ class DecoderState:
         """Announce that the next tokens are a first prompt of ``length`` positions, of which each row uses its first
         ``ends``.
 
-        Raises DMLError where the decoder cannot ignore the rest.
+        Raises DMLError if the decoder cannot ignore the other positions.
         """
         if "attention_mask" not in self._decoder.lengths:
             raise DMLError("the decoder has no attention mask, so prompts of a batch must have equal lengths", _UNABLE)

@@ -1,6 +1,7 @@
 """The registry of mappings: ``@onnx_op("Gemm", since=7)``.
 
-A mapping takes an ``OnnxNode`` (its inputs, attributes and version) and returns its output, or a list of outputs.
+A mapping takes an ``OnnxNode`` (its inputs, attributes and version) and returns its output, or a list of outputs; None
+if the function body in the operator's schema should be used instead.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 
 import onnx.defs
 
-#: Takes an OnnxNode; returns its output, or a list of outputs.
+#: Takes an OnnxNode; returns its output, a list of outputs, or None.
 Mapping = Callable[[Any], Any]
 _Mapping = TypeVar("_Mapping", bound=Mapping)
 #: (domain, name) -> mappings with the first version of each, newest first.

@@ -365,7 +365,7 @@ def test_rows_of_a_batch_equal_separate_generations(model: og.Model) -> None:
 
 @pytest.mark.parametrize("share", [True, False])
 def test_prompts_of_different_lengths_equal_separate_generations(model: og.Model, share: bool) -> None:
-    """Padding is masked; a rewind into the padded prompt, and tokens appended after it, are right, too."""
+    """Padding is masked, also after a rewind into the padded prompt, and for tokens appended later."""
     prompts = [[3, 14], PROMPT, [9, 8, 7, 6]]
     pad = model.config.token("pad_token_id")
     padded = np.array([[*prompt, *[pad] * (5 - len(prompt))] for prompt in prompts])

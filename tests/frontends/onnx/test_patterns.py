@@ -270,7 +270,7 @@ def test_a_fault_of_planning_is_not_taken_for_a_traced_numbers(error: type[Excep
         raise error("ours")
 
     known = PlanPatterns()
-    known.learn((2,), _Plan([2]), faulty)  # (the first size: nothing is traced)
+    known.learn((2,), _Plan([2]), faulty)  # the first size: nothing is traced
     with pytest.raises(error, match="ours"):
         known.learn((3,), _Plan([3]), faulty)
 

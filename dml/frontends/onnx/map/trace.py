@@ -455,8 +455,8 @@ class Trace:
         if function is not None:
             return self.call(function, node)
         mapping = mapping_of(node.op, node.domain, node.version)
-        if mapping is not None:
-            results = mapping(node)
+        results = None if mapping is None else mapping(node)
+        if results is not None:
             return results if isinstance(results, list) else [results]
         function = schema_function(node)
         if function is None:

@@ -1,4 +1,4 @@
-"""Attention of ONNX Runtime's com.microsoft domain; ONNX's own Attention is a function of other operators."""
+"""Attention of ONNX Runtime's com.microsoft domain."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
         new, value_size = key.shape[1], size
     elif key is not None and value is not None and query.rank == 3 and key.rank == value.rank and key.rank in (3, 4):
         if key.rank == 4:
-            key, value = _flat(key), _flat(value)
+            key, value = flat_heads(key), flat_heads(value)
         fields |= {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
         new, value_size = key.shape[1], value.shape[2] // heads
     else:
@@ -60,7 +60,7 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
     return _attended(node, fields, sizes, (size, value_size), query, relative=node.optional(5))
 
 
-def _flat(x: OnnxValue) -> OnnxValue:
+def flat_heads(x: OnnxValue) -> OnnxValue:
     """Return {batch, head, sequence, element} as {batch, sequence, heads * element}."""
     return reshape(transpose(x, (0, 2, 1, 3)), (x.shape[0], x.shape[2], x.shape[1] * x.shape[3]))
 

@@ -2,9 +2,10 @@
 #extension GL_EXT_control_flow_attributes : require
 // Attention by tiles of ROWS_TILE queries and KEYS_TILE keys, whose scores stay in the workgroup: each row keeps its
 // largest score so far, and rescales earlier sums when a larger score comes. Queries and keys are staged in shared
-// memory DEPTH elements at a time (AT_ONCE: all elements), values VALUES_TILE keys at a time, while the next ones are
-// loaded to registers. ACROSS adjacent invocations have the same rows, each with every ACROSS-th key of a tile and four
-// columns of the result. The prelude ends with q_unit(), k_unit() and v_unit(): adjacent elements as float.
+// memory DEPTH elements at a time (AT_ONCE: all elements; WHOLE: these divide a row), values VALUES_TILE keys at a time,
+// while the next ones are loaded to registers. ACROSS adjacent invocations have the same rows, each with every ACROSS-th
+// key of a tile and four columns of the result. The prelude ends with q_unit(), k_unit() and v_unit(): adjacent elements,
+// which q_four(), k_four() and v_four() decode.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -15,46 +16,52 @@ const uint DOWN = WORKGROUP / ACROSS, SHARES = ACROSS / 4u;
 const uint MY_ROWS = ROWS_TILE / DOWN, MY_KEYS = KEYS_TILE / ACROSS, MY_FOURS = COLUMNS / (4u * ACROSS);
 // Row pitches in vectors: odd, so that adjacent rows begin in different banks.
 const uint STAGED_ROW = DEPTH / 4u + 1u, WEIGHTS_ROW = KEYS_TILE / 4u + 1u;
-const uint NO_ROW = 0xffffffffu;
 
 shared vec4 staged[STAGED];
 shared vec4 weights[ROWS_TILE * WEIGHTS_ROW];
 shared vec4 exchanged[ROWS_TILE * SHARES];
 shared uint row_begins[ROWS_TILE];
 
-// Number of units that each invocation stages when a workgroup stages COUNT rows of WIDTH elements.
-#define MINE(T, COUNT, WIDTH) (((COUNT) * ((WIDTH) / T##_UNIT) + WORKGROUP - 1u) / WORKGROUP)
+// A workgroup stages COUNT rows of WIDTH elements in units: the number of an invocation's units, and the row and place
+// of the n-th. Where rows divide the workgroup, all have the same place.
+#define UNITS(T, WIDTH) ((WIDTH) / T##_UNIT)
+#define MINE(T, COUNT, WIDTH) (((COUNT) * UNITS(T, WIDTH) + WORKGROUP - 1u) / WORKGROUP)
+#define PLACE(T, WIDTH, n) \
+    const uint units = UNITS(T, WIDTH); \
+    const bool divides = WORKGROUP % units == 0u; \
+    uint i = gl_LocalInvocationIndex + n * WORKGROUP; \
+    uint row = divides ? gl_LocalInvocationIndex / units + n * (WORKGROUP / units) : i / units; \
+    uint unit = divides ? gl_LocalInvocationIndex % units : i % units;
+#define IS_STAGED(T, COUNT, WIDTH) ((COUNT) * UNITS(T, WIDTH) % WORKGROUP == 0u || row < (COUNT))
 
-// Loads these units, starting at column COLUMN, into RAW. BEGINS: start of row `row` in T, or NO_ROW; END: the row's
-// length.
-#define FETCH(T, RAW, COUNT, WIDTH, COLUMN, BEGINS, END) \
+// Loads these units, starting at column COLUMN, into RAW. BEGINS: start of row `row` in T; END: the row's length; WHOLE:
+// all columns exist.
+#define FETCH(T, RAW, COUNT, WIDTH, COLUMN, BEGINS, END, WHOLE) \
     [[unroll]] for (uint n = 0u; n < MINE(T, COUNT, WIDTH); ++n) { \
-        uint i = gl_LocalInvocationIndex + n * WORKGROUP; \
-        uint row = i / ((WIDTH) / T##_UNIT), unit = i % ((WIDTH) / T##_UNIT); \
-        vec4 v[T##_UNIT / 4u]; \
-        if (row < (COUNT)) { \
-            uint begins = BEGINS; \
-            T##_unit(begins, (COLUMN) + unit * T##_UNIT, begins == NO_ROW ? 0u : END, v); \
-        } \
-        [[unroll]] for (uint k = 0u; k < T##_UNIT / 4u; ++k) RAW[n * (T##_UNIT / 4u) + k] = v[k]; \
+        PLACE(T, WIDTH, n) \
+        T##_RAW raw; \
+        if (IS_STAGED(T, COUNT, WIDTH)) raw = T##_unit(BEGINS, (COLUMN) + unit * T##_UNIT, END, WHOLE); \
+        RAW[n] = raw; \
     }
 
-// Stores RAW to staged[TO...], with a row pitch of SPAN.
+// Decodes and stores RAW to staged[TO...], with a row pitch of SPAN.
 #define KEEP(T, RAW, COUNT, WIDTH, SPAN, TO) \
     [[unroll]] for (uint n = 0u; n < MINE(T, COUNT, WIDTH); ++n) { \
-        uint i = gl_LocalInvocationIndex + n * WORKGROUP; \
-        uint row = i / ((WIDTH) / T##_UNIT), unit = i % ((WIDTH) / T##_UNIT); \
+        PLACE(T, WIDTH, n) \
         [[unroll]] for (uint k = 0u; k < T##_UNIT / 4u; ++k) \
-            if (row < (COUNT)) staged[(TO) + row * (SPAN) + unit * (T##_UNIT / 4u) + k] = RAW[n * (T##_UNIT / 4u) + k]; \
+            if (IS_STAGED(T, COUNT, WIDTH)) { \
+                staged[(TO) + row * (SPAN) + unit * (T##_UNIT / 4u) + k] = T##_four(RAW[n], k); \
+            } \
     }
 
+// After the last query and key, these are loaded again: their scores are not used. Values after the last key are zeros,
+// since their weights are.
 #define FETCH_QUERIES_AND_KEYS(TILE, COLUMN) \
-    FETCH(q, raw_q, ROWS_TILE, DEPTH, COLUMN, row_begins[row], SIZE) \
-    FETCH(k, raw_k, KEYS_TILE, DEPTH, COLUMN, \
-          ((TILE) + row < stop ? keys_begin + ((TILE) + row) * k_STRIDE_2 : NO_ROW), SIZE)
+    FETCH(q, raw_q, ROWS_TILE, DEPTH, COLUMN, row_begins[row], SIZE, WHOLE == 1) \
+    FETCH(k, raw_k, KEYS_TILE, DEPTH, COLUMN, keys_begin + min((TILE) + row, KEYS - 1u) * k_STRIDE_2, SIZE, WHOLE == 1)
 #define FETCH_VALUES(TILE) \
-    FETCH(v, raw_v, VALUES_TILE, COLUMNS, 0u, \
-          ((TILE) + row < stop ? values_begin + ((TILE) + row) * v_STRIDE_2 : NO_ROW), VALUE_SIZE)
+    FETCH(v, raw_v, VALUES_TILE, COLUMNS, 0u, values_begin + ((TILE) + row) * v_STRIDE_2, \
+          (TILE) + row < stop ? VALUE_SIZE : 0u, false)
 
 void main() {
     uint group = workgroup_index();
@@ -65,7 +72,7 @@ void main() {
     limits(batch);
     uint first_row = c[3] * ROWS_TILE, tx = gl_LocalInvocationIndex % ACROSS, ty = gl_LocalInvocationIndex / ACROSS;
     for (uint i = gl_LocalInvocationIndex; i < ROWS_TILE; i += WORKGROUP) {
-        row_begins[i] = first_row + i < ROWS ? query_from(first_row + i) : NO_ROW;
+        row_begins[i] = query_from(min(first_row + i, ROWS - 1u));
     }
     uint mask_rows[MY_ROWS], relative_rows[MY_ROWS];
     [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
@@ -87,8 +94,9 @@ void main() {
         total[i] = 0.0;
         [[unroll]] for (uint j = 0u; j < MY_FOURS; ++j) sums[i][j] = vec4(0.0);
     }
-    vec4 raw_q[MINE(q, ROWS_TILE, DEPTH) * (q_UNIT / 4u)], raw_k[MINE(k, KEYS_TILE, DEPTH) * (k_UNIT / 4u)];
-    vec4 raw_v[MINE(v, VALUES_TILE, COLUMNS) * (v_UNIT / 4u)];
+    q_RAW raw_q[MINE(q, ROWS_TILE, DEPTH)];
+    k_RAW raw_k[MINE(k, KEYS_TILE, DEPTH)];
+    v_RAW raw_v[MINE(v, VALUES_TILE, COLUMNS)];
     barrier();
     FETCH_QUERIES_AND_KEYS(first, 0u)
     for (uint tile = first; tile < stop; tile += KEYS_TILE) {

@@ -50,6 +50,8 @@ void main() {
     }
     // One loop over input channels, planes and rows of the window: drivers carry all sums through each enclosing loop.
     uint at = from, kz = 0u, ky = 0u;
+    uint to_row = DILATION_1 * x_STRIDE_3, to_plane = DILATION_0 * x_STRIDE_2 - TAPS_HIGH * to_row;
+    uint to_channel = x_STRIDE_1 - TAPS_DEEP * DILATION_0 * x_STRIDE_2;
     for (uint step = 0u; step < GROUP_INPUTS * TAPS_DEEP * TAPS_HIGH; ++step) {
         SUM row[TILE_Y][SPAN], w[TAPS][TILE_C];
         [[unroll]] for (uint y = 0u; y < TILE_Y; ++y) {
@@ -91,14 +93,13 @@ void main() {
             }
         }
         weight += TAPS * TILE_C;
-        bool ends_plane = ++ky == TAPS_HIGH;
-        if (ends_plane) ++kz;
+        ++ky;
+        bool ends_plane = ky == TAPS_HIGH;
+        kz += uint(ends_plane);
         bool ends_channel = kz == TAPS_DEEP;
-        at += DILATION_1 * x_STRIDE_3;
-        if (ends_plane) at += DILATION_0 * x_STRIDE_2 - TAPS_HIGH * DILATION_1 * x_STRIDE_3;
-        if (ends_channel) at += x_STRIDE_1 - TAPS_DEEP * DILATION_0 * x_STRIDE_2;
-        if (ends_plane) ky = 0u;
-        if (ends_channel) kz = 0u;
+        at += to_row + (ends_plane ? to_plane : 0u) + (ends_channel ? to_channel : 0u);
+        ky = ends_plane ? 0u : ky;
+        kz = ends_channel ? 0u : kz;
     }
 
     STORES for (uint o = 0u; o < OUTER; ++o) {

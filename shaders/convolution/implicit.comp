@@ -8,11 +8,12 @@
 // FOURS_M x 4 * FOURS_N sums, as in gemm/shared.comp, and loads the next TILE_K steps to registers while it adds. The
 // filter has the layout that filter.comp writes.
 //
+// HALVES: x and the filter are FLOAT16. FLAT: windows are one element deep, and never outside x along the depth.
 // ONE_TAP: TILE_K divides the input channels, so that TILE_K steps belong to one element of the windows. TABLE,
 // otherwise: the size of a table of the steps of k (see table.glsl), or 0. X_FOURS: channels of x are contiguous and
 // read in vectors of four. RESULT_FOURS: four positions from a multiple of four on are contiguous (RESULT_WIDE: bound
-// as uvec4). PLACES_FIRST: places of results are found before the loop. MOVE_d, DILATION_d, PADDING_d: of windows along
-// depth, height and width.
+// as uvec4). PLACES_FIRST: places of results are found before the loop. LOADS_AHEAD: the next steps are loaded while
+// these are added. SPARE_ROWS: see tile_a. MOVE_d, DILATION_d, PADDING_d: of windows along depth, height and width.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 #include "gemm/halves.glsl"
@@ -22,8 +23,9 @@ const uint GROUPS_N = TILE_N / (4u * FOURS_N);
 const uint LOADS_A = (TILE_K * TILE_M / 4u + WORKGROUP - 1u) / WORKGROUP;
 const uint LOADS_B = TILE_K * TILE_N / WORKGROUP;
 
-// [k][m / 4] and [k][n / 4].
-shared FOUR_KEPT tile_a[TILE_K][TILE_M / 4u];
+// [k][m / 4] and [k][n / 4]. SPARE_ROWS: invocations that a slab of the filter does not need write rows that nothing
+// reads. Compilers move the others' loads into a branch around the write, where they are waited for.
+shared FOUR_KEPT tile_a[SPARE_ROWS == 1 ? max(TILE_K, WORKGROUP / (TILE_M / 4u)) : TILE_K][TILE_M / 4u];
 shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u];
 
 #include "gemm/add_halves.glsl"
@@ -32,33 +34,52 @@ shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u];
 FOUR_KEPT next_a[LOADS_A];
 ONE_KEPT next_b[LOADS_B];
 
-// Four elements of the filter starting at i, and element i of x.
+// Vector i of four elements of the filter.
 #if HALF_STEPS > 0
-#define FILTER_FOUR(i) four_halves(uvec2(filter_word((i) >> 1), filter_word(((i) >> 1) + 1u)))
-#define X_ONE(i) unpackFloat2x16(x_word((i) >> 1) >> (((i) & 1u) << 4)).x
-#elif FILTER_HALVES
+#define FILTER_FOUR(i) four_halves(uvec2(filter_word(2u * (i)), filter_word(2u * (i) + 1u)))
+#elif HALVES
 #include "gemm/half_pair.glsl"
-#define FILTER_FOUR(i) FOUR(half_pair(filter_word((i) >> 1)), half_pair(filter_word(((i) >> 1) + 1u)))
-#define X_ONE(i) SUM(x_load(i))
+#define FILTER_FOUR(i) FOUR(half_pair(filter_word(2u * (i))), half_pair(filter_word(2u * (i) + 1u)))
 #else
-#define FILTER_FOUR(i) FOUR_OF_BITS(filter_vector((i) >> 2))
-#define X_ONE(i) SUM(x_load(i))
+#define FILTER_FOUR(i) FOUR_OF_BITS(filter_vector(i))
 #endif
 
-// Beyond the last channel or step, the last existing ones are loaded but not used.
-void load_a(uint matrix, uint m0, uint k0) {
+// The low half of a word of x, and element i of x.
+#if HALVES
+#if HALF_STEPS > 0
+ONE_KEPT half_of(uint bits) { return unpackFloat2x16(bits).x; }
+#else
+ONE_KEPT half_of(uint bits) { return x_decode(bits); }
+#endif
+ONE_KEPT x_one(uint i) { return half_of(x_word(i >> 1) >> ((i & 1u) << 4)); }
+#else
+ONE_KEPT x_one(uint i) { return x_load(i); }
+#endif
+
+// First vector of the filter that an invocation loads. Beyond the last channel or step, the last existing ones are loaded
+// but not used.
+uint first_of_filter(uint matrix, uint m0) {
+    uint k = min(gl_LocalInvocationIndex / (TILE_M / 4u), TILE_K - 1u);
+    uint m = min(m0 + gl_LocalInvocationIndex % (TILE_M / 4u) * 4u, filter_STRIDE_1 - 4u);
+    return (matrix + k * filter_STRIDE_1 + m) / 4u;
+}
+
+void load_a(uint first, uint k0) {
     [[unroll]] for (uint i = 0u; i < LOADS_A; ++i) {
-        uint at = gl_LocalInvocationIndex + i * WORKGROUP;
-        uint k = min(at / (TILE_M / 4u), TILE_K - 1u), m = min(m0 + at % (TILE_M / 4u) * 4u, filter_STRIDE_1 - 4u);
-        next_a[i] = FILTER_FOUR(matrix + m + k * filter_STRIDE_1 + k0 * filter_STRIDE_1);
+        next_a[i] = FILTER_FOUR(first + (k0 + i * (WORKGROUP / (TILE_M / 4u))) * (filter_STRIDE_1 / 4u));
     }
 }
 
-// Start of a position's window: channel 0 of its group in x, and the coordinates, which wrap around below zero. Where
-// an element is outside x, another one is loaded and ignored: a load in a branch would wait for earlier ones.
+// The first element of a position's window, which may be outside x: its index and coordinates, which wrap around below
+// zero. In place of an element outside x the first one of x is loaded, and ignored: a load in a branch would wait for
+// earlier ones.
 struct Window {
-    uint from, z, y, x;
+    uint corner, z, y, x;
 };
+
+bool is_in_x(uint z, uint y, uint x) {
+    return (FLAT == 1 || z < x_SIZE_2) && y < x_SIZE_3 && x < x_SIZE_4;
+}
 
 // Distance in k of adjacent groups of TILE_N invocations, and of an invocation's successive loads.
 #if X_FOURS
@@ -68,39 +89,67 @@ const uint OWN_K = 1u, NEXT_K = WORKGROUP / TILE_N;
 #endif
 
 #if ONE_TAP
-// tap: the window's element (depth, height, width); channel: the first of TILE_K channels to load.
-void load_b(Window window, uint tap[3], uint channel) {
-    uint z = window.z + tap[0] * DILATION_0, y = window.y + tap[1] * DILATION_1, x = window.x + tap[2] * DILATION_2;
-    bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
-    uint place = z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4;
-    uint at = window.from + (inside ? place : 0u) + (channel + gl_LocalInvocationIndex / TILE_N * OWN_K) * x_STRIDE_1;
+// An element of the windows: its distance from the corner along each axis, and in x with that of ``channel``, the first
+// of TILE_K channels to load.
+struct Tap {
+    uint z, y, x, channel, distance;
+};
+
+// Added to a tap's distance: with each TILE_K channels, and at the end of the channels, of a row and of a plane. height,
+// width: the distances along y and x that end a plane and a row.
+struct Moves {
+    uint steps, channels, row, plane, height, width;
+};
+
+Moves moves_of_taps() {
+    uint height = TAPS_1 * DILATION_1, width = TAPS_2 * DILATION_2;
+    return Moves(TILE_K * x_STRIDE_1, DILATION_2 * x_STRIDE_4 - GROUP_INPUTS * x_STRIDE_1,
+                 DILATION_1 * x_STRIDE_3 - width * x_STRIDE_4, DILATION_0 * x_STRIDE_2 - height * x_STRIDE_3, height, width);
+}
+
+void load_b(Window window, Tap tap) {
+    bool inside = is_in_x(window.z + tap.z, window.y + tap.y, window.x + tap.x);
+    uint there = window.corner + tap.distance, at = inside ? there : x_BASE;
 #if X_FOURS
+    at /= 4u;
     [[unroll]] for (uint i = 0u; i < LOADS_B / 4u; ++i) {
-        FOUR four = FOUR_OF_BITS(x_vector((at + i * NEXT_K) >> 2));
+        FOUR four = FOUR_OF_BITS(x_vector(at + i * (NEXT_K / 4u)));
         [[unroll]] for (uint p = 0u; p < 4u; ++p) next_b[4u * i + p] = inside ? four[p] : SUM(0);
     }
 #else
     [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) {
-        ONE_KEPT v = X_ONE(at + i * NEXT_K * x_STRIDE_1);
+#if HALVES
+        // Elements that are a multiple of two apart have the same place in their words.
+        uint word = (at >> 1) + i * (NEXT_K / 2u) * x_STRIDE_1, shift = (at & 1u) << 4;
+        ONE_KEPT v = NEXT_K % 2u == 0u ? half_of(x_word(word) >> shift) : x_one(at + i * NEXT_K * x_STRIDE_1);
+#else
+        ONE_KEPT v = x_one(at + i * NEXT_K * x_STRIDE_1);
+#endif
         next_b[i] = inside ? v : ONE_KEPT(0);
     }
 #endif
 }
-#define LOAD_B(k0) load_b(window, tap, channel)
+#define LOAD_B(k0) load_b(window, tap)
 
 // Moves on by TILE_K channels, to the window's next element after the last ones. (Without branches, which would split
 // the loop into many parts.)
-void next_tap(inout uint tap[3], inout uint channel) {
-    channel += TILE_K;
-    uint carry = uint(channel == GROUP_INPUTS);
-    channel -= carry * GROUP_INPUTS;
-    tap[2] += carry;
-    carry = uint(tap[2] == TAPS_2);
-    tap[2] -= carry * TAPS_2;
-    tap[1] += carry;
-    carry = uint(tap[1] == TAPS_1);
-    tap[1] -= carry * TAPS_1;
-    tap[0] += carry;
+void next_tap(inout Tap tap, Moves moves) {
+    tap.channel += TILE_K;
+    tap.distance += moves.steps;
+    bool ends = tap.channel == GROUP_INPUTS;
+    tap.channel = ends ? 0u : tap.channel;
+    tap.x += ends ? DILATION_2 : 0u;
+    tap.distance += ends ? moves.channels : 0u;
+    ends = tap.x == moves.width;
+    tap.x = ends ? 0u : tap.x;
+    tap.y += ends ? DILATION_1 : 0u;
+    tap.distance += ends ? moves.row : 0u;
+#if !FLAT
+    ends = tap.y == moves.height;
+    tap.y = ends ? 0u : tap.y;
+    tap.z += ends ? DILATION_0 : 0u;
+    tap.distance += ends ? moves.plane : 0u;
+#endif
 }
 #else
 #define LOAD_B(k0) load_b(window, k0)
@@ -108,12 +157,12 @@ void next_tap(inout uint tap[3], inout uint channel) {
 #include "convolution/table.glsl"
 
 void load_b(Window window, uint k0) {
-    uint first = window.from + window.z * x_STRIDE_2 + window.y * x_STRIDE_3 + window.x * x_STRIDE_4;
     [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) {
         uvec2 own = steps_of_k[k0 + gl_LocalInvocationIndex / TILE_N + i * NEXT_K];
         uint z = window.z + (own.y >> 20), y = window.y + (own.y >> 10 & 1023u), x = window.x + (own.y & 1023u);
-        bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
-        ONE_KEPT v = X_ONE(inside ? first + own.x : window.from);
+        bool inside = is_in_x(z, y, x);
+        uint there = window.corner + own.x, at = inside ? there : x_BASE;
+        ONE_KEPT v = x_one(at);
         next_b[i] = inside ? v : ONE_KEPT(0);
     }
 }
@@ -123,12 +172,12 @@ void load_b(Window window, uint k0) {
         uint tap = k0 + gl_LocalInvocationIndex / TILE_N + i * NEXT_K;
         bool inside = tap < K_ALL;
         uint channel = take_coordinate(tap, GROUP_INPUTS_DIVISOR);
-        uint x = window.x + take_coordinate(tap, TAPS_2_DIVISOR) * DILATION_2;
-        uint y = window.y + take_coordinate(tap, TAPS_1_DIVISOR) * DILATION_1;
-        uint z = window.z + tap * DILATION_0;
-        inside = inside && z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
-        uint at = z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 + channel * x_STRIDE_1;
-        ONE_KEPT v = X_ONE(window.from + (inside ? at : 0u));
+        uint x = take_coordinate(tap, TAPS_2_DIVISOR) * DILATION_2, y = take_coordinate(tap, TAPS_1_DIVISOR) * DILATION_1;
+        uint z = tap * DILATION_0;
+        inside = inside && is_in_x(window.z + z, window.y + y, window.x + x);
+        uint there = window.corner + z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 + channel * x_STRIDE_1;
+        uint at = inside ? there : x_BASE;
+        ONE_KEPT v = x_one(at);
         next_b[i] = inside ? v : ONE_KEPT(0);
     }
 }
@@ -138,7 +187,8 @@ void load_b(Window window, uint k0) {
 void put() {
     [[unroll]] for (uint i = 0u; i < LOADS_A; ++i) {
         uint at = gl_LocalInvocationIndex + i * WORKGROUP;
-        if (at < TILE_K * TILE_M / 4u) tile_a[at / (TILE_M / 4u)][at % (TILE_M / 4u)] = next_a[i];
+        bool is_kept = SPARE_ROWS == 1 || WORKGROUP <= TILE_K * TILE_M / 4u || at < TILE_K * TILE_M / 4u;
+        if (is_kept) tile_a[at / (TILE_M / 4u)][at % (TILE_M / 4u)] = next_a[i];
     }
     uint n = gl_LocalInvocationIndex % TILE_N;
     [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) {
@@ -187,9 +237,14 @@ void main() {
     uint place[4];
     place_of(min(n0 + gl_LocalInvocationIndex % TILE_N, PLACES - 1u), place);
     uint corner[5] = uint[5](place[0], group * GROUP_INPUTS, 0u, 0u, 0u);
-    Window window = Window(x_at(corner), place[1] * MOVE_0 - uint(PADDING_0), place[2] * MOVE_1 - uint(PADDING_1),
-                           place[3] * MOVE_2 - uint(PADDING_2));
-    uint matrix = group * filter_STRIDE_0;
+    uint z = place[1] * MOVE_0 - uint(PADDING_0), y = place[2] * MOVE_1 - uint(PADDING_1);
+    uint x = place[3] * MOVE_2 - uint(PADDING_2);
+    uint first_of_x = x_at(corner) + z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4;
+#if ONE_TAP
+    first_of_x += gl_LocalInvocationIndex / TILE_N * OWN_K * x_STRIDE_1;
+#endif
+    Window window = Window(first_of_x, z, y, x);
+    uint first = first_of_filter(group * filter_STRIDE_0, m0);
 
     FOUR sums[4u * FOURS_M][FOURS_N];
     [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
@@ -204,29 +259,35 @@ void main() {
     barrier();
 #endif
 #if ONE_TAP
-    uint tap[3] = uint[3](0u, 0u, 0u), channel = 0u;
+    Tap tap = Tap(0u, 0u, 0u, 0u, 0u);
+#if LOADS_AHEAD
+    Moves moves = moves_of_taps();
+#define MOVES moves
+#else
+#define MOVES moves_of_taps()  // keeps fewer registers
+#endif
 #endif
 #if LOADS_AHEAD
-    load_a(matrix, m0, 0u);
+    load_a(first, 0u);
     LOAD_B(0u);
     put();
     barrier();
     for (uint k0 = TILE_K; k0 <= K; k0 += TILE_K) {
         // With the last steps this loads them again, without using them: a branch would cost more.
         uint next = min(k0, K - TILE_K);
-        load_a(matrix, m0, next);
+        load_a(first, next);
 #if ONE_TAP
-        next_tap(tap, channel);
+        next_tap(tap, MOVES);
 #endif
         LOAD_B(next);
 #else
     for (uint k0 = 0u; k0 < K; k0 += TILE_K) {
-        load_a(matrix, m0, k0);
+        load_a(first, k0);
         LOAD_B(k0);
         put();
         barrier();
 #if ONE_TAP
-        next_tap(tap, channel);
+        next_tap(tap, MOVES);
 #endif
 #endif
 #if HALF_STEPS > 0

@@ -56,9 +56,10 @@ def chip(name: str) -> Target:
     return replace(DESKTOP, features=_FEATURES, **CHIPS[name])
 
 
-def product(target: Target, *, float16: bool = False) -> Any:
-    sizes = ProductSizes(4096, 4096, 4096, 1)
-    return product_kernel(target, sizes, a_along_columns=False, b_along_k=False, float16=float16, halves=float16)
+def product(target: Target, *, float16: bool = False, singles: bool = False) -> Any:
+    sizes, halves = ProductSizes(4096, 4096, 4096, 1), float16 and not singles
+    layout = {"a_along_columns": False, "b_along_k": False, "halves": halves, "singles": singles}
+    return product_kernel(target, sizes, **layout, float16=float16)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +168,7 @@ def test_matrix_units_with_too_few_registers_are_not_used() -> None:
 def test_an_adreno_702_uses_no_shared_memory() -> None:
     """Barriers leave its invocations few registers."""
     assert product(chip("a702")) == TiledProduct(4, 8, lanes(chip("a702")))
+    assert product(chip("a702"), float16=True, singles=True) == TiledProduct(4, 4, lanes(chip("a702")))
     assert held_rows(chip("a702"), 4096, 4) is None
     assert reduction_sharing(chip("a702"), 4, 16384, 0).lanes == 1
     assert not window_sharing(chip("a702"), 49).together
@@ -181,6 +183,7 @@ def test_an_adreno_702_uses_no_shared_memory() -> None:
     [
         "GEMM:type=FLOAT32,sizes=70x33x65,c=yes,layout=permuted",
         "GEMM:type=FLOAT16,sizes=23x5x1,batch=2x3,trans_b=yes,c=yes",
+        "GEMM:type=FLOAT16,batch=1x2,trans_a=yes,trans_b=yes,c=yes,beta=2.5,activation=RELU,layout=mixed,values=edges",
         "MATRIX_MULTIPLY_INTEGER:type=INT8,sizes=70x33x65,batch=1x2,per=tensor",
         "CONVOLUTION:type=FLOAT16,sizes=3x1x31,outputs=19,groups=2,window=2.3,strides=1.3,dilations=2,padding=1",
         "CONVOLUTION:type=FLOAT32,sizes=1x8x13x13,outputs=8,padding=1",

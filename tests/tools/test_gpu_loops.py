@@ -154,6 +154,12 @@ def test_intels_listing(code: str, loop: Loop) -> None:
     assert hottest(INTEL.format(code), "intel") == loop
 
 
+def test_a_loop_of_intels_after_another() -> None:
+    """The code after a loop is reached from its "while"."""
+    loop = INTEL.format("mad(16)  g95<1>F  g120<8,8,1>F  g9<8,8,1>F  g69<1,1,1>F { align1 1H };")
+    assert hottest(INTEL.format("") + loop.replace("LABEL", "LABEL1"), "intel") == Loop(1, 4)
+
+
 ADRENO = """mad.f32 r0.x, r1.x, r2.x, r0.x
 l633:
 (ss)cmps.s.ge p0.x, r0.w, c4.y

@@ -200,7 +200,8 @@ LISTINGS = {
     "intel": Listing(
         label=re.compile(r"^(LABEL\d+):"),
         branch=re.compile(r"^(?:\([^)]*\) )?while\(\d+\)\s+JIP:\s+(LABEL\d+)"),
-        ends=re.compile(r"^while\("),
+        # Invocations that have left a loop fall through its "while".
+        ends=re.compile(r"(?!)"),
         # The driver does not count "sync nop"
         instruction=re.compile(r"^(?:\([^)]*\) )?(?!sync)[a-z][\w.]*\(\d+\)"),
         products=(

@@ -15,6 +15,18 @@ FILE = Path(__file__).with_name("shares.json")
 FAMILIES = ("gemm", "convolution", "attention", "normalization", "recurrent")
 _INSTRUCTIONS = COLUMNS.index("instructions")
 
+#: What keeps the shares below 1.
+_OTHERS = (
+    "| shader | its other instructions |",
+    "| --- | --- |",
+    "| gemm/shared, convolution/implicit, attention/tiles | reads of shared memory, one vector for every 8 "
+    "multiply-adds (an invocation with 4 x 4 sums) to 16 (8 x 8), which AMD's driver splits in two, and waits; "
+    "for each number loaded an address, with windows also a bound, and a write to shared memory |",
+    "| convolution/direct | loads of x and of weights, with their addresses |",
+    "| gemm/narrow, gemm/vector, recurrent | loads of weights: each serves as many multiply-adds as there are rows |",
+    "",
+)
+
 #: Chip -> kernel -> multiply-adds and instructions of its innermost loop, instructions of the kernel.
 Shares = dict[str, dict[str, tuple[int, int, int]]]
 
@@ -70,6 +82,7 @@ def markdown(records: Mapping[str, Record], shares: Shares | None = None) -> str
         "as all its products. `tools/gpu_compile --loops --record` counts them in the machine code that the drivers of",
         "AMD, Intel, NVIDIA and Qualcomm print. Apple's prints none, and Broadcom's omits the targets of branches;",
         "ARM's and Imagination's are not parsed yet.\n",
+        *_OTHERS,
         f"| shader | {' | '.join(chips)} |",
         f"| --- |{' ---: |' * len(chips)}",
     ]

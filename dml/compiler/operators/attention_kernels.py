@@ -144,6 +144,7 @@ def _tiles(
             "STAGED": chosen.staged,
             "ACROSS": chosen.across,
             "AT_ONCE": int(of.query.sizes[-1] <= chosen.depth),
+            "WHOLE": int(of.query.sizes[-1] % chosen.depth == 0),
         },
         parts,
         part_keys,
@@ -278,24 +279,35 @@ def _fours(name: str, operand: Operand) -> str:
 
 
 def _unit(name: str, operand: Operand, unit: int) -> str:
-    """Return GLSL void <name>_unit(from, at, end, v), which reads a row's elements starting at index ``at``; elements
-    from ``end`` on are 0."""
+    """Return GLSL <name>_RAW <name>_unit(from, at, end, whole), which reads a row's elements starting at index ``at``,
+    and <name>_four(raw, h), which decodes them.
+
+    Elements from ``end`` on are 0; with ``whole`` there are none. They are not left out by branches, where a load would
+    wait for earlier ones: the first element is loaded instead.
+    """
     if unit > 1:
-        count = unit // 4
         lines = [
             _fours(name, operand),
-            f"void {name}_unit(uint from, uint at, uint end, out vec4 v[{count}]) {{",
-            "    uvec4 w = uvec4(0u);",
-            f"    if (at < end) w = {name}_vector((from + at) / {unit}u);",
-            *(f"    v[{h}] = {name}_four(w, {h}u);" for h in range(count)),
+            f"#define {name}_RAW uvec4",
+            f"uvec4 {name}_unit(uint from, uint at, uint end, bool whole) {{",
+            f"    uint inside = (from + at) / {unit}u;",
+            f"    uvec4 w = {name}_vector(whole || at < end ? inside : 0u);",
+            "    return mix(uvec4(0u), w, bvec4(whole || at < end));",
             "}",
         ]
         return "\n".join(lines)
     stride = f"{name}_STRIDE_{operand.rank - 1}"
-    elements = ", ".join(f"at + {k}u < end ? {name}_load(from + (at + {k}u) * {stride}) : 0.0" for k in range(4))
+    elements = ", ".join(f"{name}_one(from, at + {i}u, end, whole)" for i in range(4))
     lines = [
         f"#define {name}_UNIT 4u",
-        f"void {name}_unit(uint from, uint at, uint end, out vec4 v[1]) {{ v[0] = vec4({elements}); }}",
+        f"#define {name}_RAW vec4",
+        f"vec4 {name}_four(vec4 v, uint h) {{ return v; }}",
+        f"float {name}_one(uint from, uint at, uint end, bool whole) {{",
+        f"    uint inside = from + at * {stride};",
+        f"    float element = {name}_load(whole || at < end ? inside : 0u);",
+        "    return whole || at < end ? element : 0.0;",
+        "}",
+        f"vec4 {name}_unit(uint from, uint at, uint end, bool whole) {{ return vec4({elements}); }}",
     ]
     return "\n".join(lines)
 

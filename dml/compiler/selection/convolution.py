@@ -14,10 +14,11 @@ from dml.compiler.selection import compile_cost, max_steps, reads_texels, tile_c
 from dml.compiler.selection.devices import (
     filling,
     half_matrices,
-    has_few_registers,
     has_room_for_matrices,
     keeps,
+    keeps_loads,
     keeps_with_positions,
+    loads_ahead,
     profile,
 )
 from dml.compiler.selection.product_tiles import FEWEST_SUMS, half_steps
@@ -245,6 +246,9 @@ _FEWEST_OUTPUTS, _FEWEST_TERMS = 12, 8
 #: Maximum number of steps of k in a table, and maximum number of elements that a window with a table may span along an
 #: axis.
 _LARGEST_TABLE, _MOST_REACH = 512, 1023
+#: Steps of k of a tile for windows deeper than one element, on devices with the fewest registers: Mesa spilled 9
+#: registers with 8 steps on V3D 7.1.
+_STEPS_OF_VOLUMES = 4
 #: Workgroups that an H100 runs at once, one per core.
 _CORES = 132
 #: Cost of the only round of workgroups, which run alone on their cores, relative to one round of several.
@@ -273,9 +277,15 @@ class ImplicitTile:
         """Sums per invocation."""
         return 16 * self.fours[0] * self.fours[1]
 
+    @property
+    def loads(self) -> int:
+        """Elements that an invocation loads ahead."""
+        return self.tile_k * (self.channels + self.places) // self.workgroup
+
     def memory(self) -> int:
         """Return the maximum number of bytes of shared memory."""
-        return 4 * self.tile_k * (self.channels + self.places) + 8 * self.table
+        filter_ = max(4 * self.tile_k * self.channels, 16 * self.workgroup)
+        return filter_ + 4 * self.tile_k * self.places + 8 * self.table
 
 
 #: Channels, positions, fours, workgroup and weight of each tile. (Two slabs in shared memory leave fewer workgroups per
@@ -425,7 +435,11 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
     ]
     kind = "implicit in halves" if steps else "implicit"
     tile = tuned(target, "convolution", lambda: f"{kind} {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
-    larger = tile if has_few_registers(target) else replace(tile, tile_k=16)
+    if sizes.taps[0] > 1 and not loads_ahead(target):
+        tile = replace(tile, tile_k=max(_STEPS_OF_VOLUMES, steps))
+    larger = replace(tile, tile_k=16)
+    if not keeps_loads(target, larger.loads):
+        larger = tile
     if larger.memory() > target.shared_memory or (sizes.inputs % 16 and sizes.inputs % 8 == 0):
         larger = tile
     larger = _with_table(target, sizes, larger)

@@ -210,6 +210,15 @@ def keeps_with_positions(target: Target, sums: int) -> bool:
     return keeps(target, sums) and not profile(target).by_thread
 
 
+#: Maximum number of elements that a convolution loads ahead on Intel's GPUs. Mesa spilled registers with 18.
+_MOST_LOADS = 12
+
+
+def keeps_loads(target: Target, loads: int) -> bool:
+    """Whether an invocation can load ``loads`` elements ahead, in registers, while it adds a convolution's sums."""
+    return not has_few_registers(target) or (profile(target).by_thread and loads <= _MOST_LOADS)
+
+
 def half_matrices(target: Target) -> list[tuple[int, int, int]]:
     """Return the (m, n, k) shapes of FLOAT16 matrix multiplication with FLOAT32 sums, largest first; empty if a
     subgroup has too few registers to feed the matrix units."""

@@ -130,7 +130,7 @@ def product_kernel(
     and b are read one by one. stored: GPUs dequantize b on its way to shared memory.
     """
     if not profile(target).shares_memory:
-        return tiled_product(target, sizes, a_along_columns=a_along_columns)
+        return tiled_product(target, sizes, a_along_columns=a_along_columns, single_halves=float16 and singles)
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     if m >= NARROW or stored:
         return _through_memory(target, m, n, k, batch, float16=float16, halves=halves, singles=singles)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, reads_texels
-from dml.compiler.selection.devices import keeps, profile
+from dml.compiler.selection.devices import has_few_registers, keeps, profile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -31,6 +31,9 @@ _COLUMNS_OF_LONG_ROWS = 128
 #: Tiles for many rows: the larger, the faster, and the longer to compile. A workgroup with the last tile is 128 columns
 #: wide, too wide for products of fewer than 256.
 _SMALL, _MIDDLE, _LARGE = (8, 8), (16, 8), (16, 16)
+#: Tile where registers are few and every FLOAT16 has an address of its own: Mesa's compiler spilled 2 to 6 registers of
+#: 4 x 8 sums on Adreno 702.
+_SINGLE_HALVES = (4, 4)
 _FEWEST_COLUMNS_OF_LARGE = 256
 #: Minimum number of weights, over several products (Winograd's), for which the middle tile is worth compiling.
 MIDDLE_WEIGHTS: int = threshold("tiles.MIDDLE_WEIGHTS")
@@ -99,12 +102,17 @@ class ProductSizes:
     b_known: bool = False
 
 
-def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool) -> TiledProduct:
-    """Return the tile of a product. a_along_columns: a is read as vec4 along columns, which takes four rows at once."""
+def tiled_product(
+    target: Target, sizes: ProductSizes, *, a_along_columns: bool, single_halves: bool = False
+) -> TiledProduct:
+    """Return the tile of a product. a_along_columns: a is read as vec4 along columns, which takes four rows at once.
+    single_halves: elements of a and b are FLOAT16 and read one by one."""
 
     def made(tile: tuple[int, int]) -> TiledProduct:
         return TiledProduct(*tile, lanes(target), not a_along_columns and _shares_rows(target, tile[0]))
 
+    if single_halves and has_few_registers(target):
+        return made(_SINGLE_HALVES)
     rule = _tile(sizes, a_along_columns=a_along_columns)
     if not keeps(target, rule[0] * rule[1]):
         rule = _SHORT_ROWS

@@ -54,6 +54,7 @@ def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[
     """
     auto = torch.export.Dim.AUTO
     shapes = tuple(auto if axes is None else dict.fromkeys(axes, auto) or None for axes in dynamic)
+    depth = torch._C._functorch.get_dynamic_layer_stack_depth()
     try:
         with _quiet():
             program = torch.export.export(module, tuple(examples), dynamic_shapes=shapes if any(shapes) else None)
@@ -62,6 +63,8 @@ def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[
     except NotTaken:
         raise
     except Exception as error:  # any failure leads to the same fallback: PyTorch runs the graph
+        # leave the vmap or grad in which the export failed, or later code would run inside it
+        torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)
         raise NotTaken(f"torch.export: {_first_line(error)}") from error
     signature = program.graph_signature
     if signature.buffers_to_mutate:

@@ -1,5 +1,5 @@
-"""PyTorch's fused inference operators, attention and BatchNorm in training mode, decomposed into operators that ONNX
-can express.
+"""PyTorch's fused inference operators, and others that its exporter refuses or converts wrongly, decomposed into
+operators that ONNX can express.
 
 PyTorch's transformer modules call the fused operators in evaluation mode without gradients, and PyTorch has no
 decomposition for them.
@@ -161,8 +161,68 @@ def _batch_norm(
     return y.to(x.dtype), mean, scale, new_mean, new_var
 
 
+def _cross_entropy(
+    x: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Any:
+    """torch.nn.functional.cross_entropy with smoothed labels, which the exporter ignores, or with probabilities."""
+    has_probabilities = target.is_floating_point()
+    if not label_smoothing and not has_probabilities:
+        return NotImplemented
+    axis = min(1, x.ndim - 1)
+    classes = x.shape[axis]
+    logs = F.log_softmax(x, axis)
+    weighted = logs if weight is None else logs * weight.reshape(-1, *(1,) * (x.ndim - axis - 1))
+    if has_probabilities:
+        losses = -(weighted * (target * (1 - label_smoothing) + label_smoothing / classes)).sum(axis)
+        return _reduced(losses, reduction, torch.ones_like(losses))
+    is_kept = target != ignore_index
+    of_target = F.nll_loss(
+        logs, target, weight, ignore_index=ignore_index, reduction=("none", "mean", "sum")[reduction]
+    )
+    of_all = -weighted.sum(axis) * is_kept
+    weights = is_kept.to(x.dtype) if weight is None else weight[torch.where(is_kept, target, 0)] * is_kept
+    return of_target * (1 - label_smoothing) + _reduced(of_all, reduction, weights) * (label_smoothing / classes)
+
+
+def _reduced(losses: Tensor, reduction: int, weights: Tensor) -> Tensor:
+    """Return the losses (0), their mean (1) or their sum (2)."""
+    if reduction == 0:
+        return losses
+    return losses.sum() / weights.sum() if reduction == 1 else losses.sum()
+
+
+def _shift(operator: Any) -> Callable[..., Any]:
+    """Return a shift of bytes by way of INT32, since the exporter returns INT8."""
+
+    def shifted(x: Any, by: Any) -> Any:
+        tensors = [item for item in (x, by) if isinstance(item, Tensor)]
+        if any(item.dtype != torch.uint8 for item in tensors):
+            return NotImplemented
+        x, by = (item.to(torch.int32) if isinstance(item, Tensor) else item for item in (x, by))
+        return (operator(x, by) & 255).to(torch.uint8)
+
+    return shifted
+
+
+_SHIFTS = [
+    getattr(operator, form)
+    for operator in (torch.ops.aten.bitwise_left_shift, torch.ops.aten.bitwise_right_shift)
+    for form in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")
+]
+
 #: Decompositions by operator.
 FAST_PATHS: dict[Any, Callable[..., Any]] = {
+    torch.ops.aten.cross_entropy_loss.default: _cross_entropy,
+    **{operator: _shift(operator) for operator in _SHIFTS},
+    torch.ops.aten.__lshift__.Tensor: torch.bitwise_left_shift,
+    torch.ops.aten.__lshift__.Scalar: torch.bitwise_left_shift,
+    torch.ops.aten.__rshift__.Tensor: torch.bitwise_right_shift,
+    torch.ops.aten.__rshift__.Scalar: torch.bitwise_right_shift,
     torch.ops.aten._transformer_encoder_layer_fwd.default: _encoder_layer,
     torch.ops.aten._native_multi_head_attention.default: _multi_head_attention,
     torch.ops.aten.scaled_dot_product_attention.default: _dot_product_attention,

@@ -94,9 +94,11 @@ class Views:
 
 
 def _example(node: Any) -> Any:
-    """Return a node's example tensor from the trace; None if it has none with strides."""
+    """Return a node's example tensor from the trace; None if it has none with strides and a storage, as inside vmap."""
     value = node.meta.get("example_value") if isinstance(node, fx.Node) else None
-    return value if isinstance(value, torch.Tensor) and value.layout == torch.strided else None
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        return None
+    return None if torch._C._functorch.is_functorch_wrapped_tensor(value) else value
 
 
 def _stored(nodes: Iterable[Any]) -> Iterable[tuple[int, Any, Any, int]]:

@@ -593,6 +593,39 @@ def test_numbers_that_are_nan(compiled, function):
         torch.testing.assert_close(compiled(function, fallback=False)(x), function(x), equal_nan=True, **NEAR)
 
 
+def test_losses_with_smoothed_labels_or_probabilities(compiled):
+    """The exporter ignores label_smoothing."""
+
+    def losses(x, y):
+        smoothed = F.cross_entropy(x, y, label_smoothing=0.1, ignore_index=1)
+        weighted = F.cross_entropy(x, y, x[0].abs(), label_smoothing=0.2, ignore_index=1)
+        each = F.cross_entropy(x[None].mT, y[None], label_smoothing=0.1, reduction="none")
+        one = F.cross_entropy(x[0], y[1], label_smoothing=0.1, reduction="sum")
+        probable = F.cross_entropy(x, x.softmax(1), x[0].abs(), label_smoothing=0.1)
+        return smoothed, weighted, each, one, probable, F.cross_entropy(x, x.softmax(1), reduction="none")
+
+    check(losses, compiled(losses, fallback=False), torch.randn(4, 5), torch.tensor([0, 1, 4, 2]))
+
+
+def test_shifts_of_bytes(compiled):
+    """The exporter returns INT8."""
+
+    def shifts(x, by):
+        return x << by, x >> by, x << 1, 3 << by, x >> 9, x.int() << by.int(), x.to(torch.int8) >> 1
+
+    x, by = torch.tensor([7, 249, 5, 128], dtype=torch.uint8), torch.tensor([1, 2, 3, 7], dtype=torch.uint8)
+    check(shifts, compiled(shifts, fallback=False), x, by)
+
+
+def test_transforms_of_functions(compiled):
+    """vmap runs on the device. Where the export fails inside a transform, later code does not run in it."""
+    batched = torch.vmap(lambda x, y: (x @ y).sum())
+    check(batched, compiled(batched, fallback=False), torch.randn(3, 2, 4), torch.randn(3, 4, 5))
+    gradients = torch.vmap(torch.func.grad(lambda x: x.sin().sum()))
+    with stays("torch.export"):
+        check(gradients, compiled(gradients), torch.randn(3, 2))
+
+
 class Counting(nn.Module):
     """Writes to its own buffer, like a static cache."""
 

@@ -59,6 +59,24 @@ def test_few_registers(seen_as, case, dtype):
     check(device, *built)
 
 
+def test_vectors_of_channels_with_few_registers(seen_as):
+    """ARM's GPUs take four steps of k of windows with a depth, fewer than a vector for each invocation."""
+    device = seen_as("discrete", vendor=0x13B5, device=0, driver=9)
+    check(device, *build("FLOAT32", 2, layout="nhwc", **of(1, 16, 32, (3, 4, 5), (2, 3, 2), start=(1, 0, 1))))
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_spare_rows(seen_as, case, dtype):
+    """Intel's GPUs load ahead, and write rows of shared memory that nothing reads."""
+    device = seen_as("discrete", vendor=0x8086, device=0x5690, driver=6, min_subgroup_size=8)
+    built = build(dtype, 2, **case)
+    dispatches = device.compile_operator(device.create_operator(built[0])).program.dispatches
+    defines = [dict(d.source.defines) for d in dispatches if d.label == "convolution/implicit.comp"]
+    assert [(chosen["LOADS_AHEAD"], chosen["SPARE_ROWS"]) for chosen in defines] == [("1", "1")]
+    check(device, *built)
+
+
 @pytest.mark.parametrize("layout", ["packed", "nhwc", "padded"])
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("case", CASES[:2], ids=range(2))

@@ -17,7 +17,7 @@ from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
 from dml.compiler.selection.convolution import ImplicitMatrixTile, ImplicitTile, puts_channels_last
-from dml.compiler.selection.devices import finds_places_first, keeps, loads_ahead
+from dml.compiler.selection.devices import finds_places_first, has_few_registers, keeps, loads_ahead
 from dml.compiler.selection.product_tiles import MATRIX_UNITS
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT16
 
@@ -28,7 +28,8 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
     one_tap = sums.sizes.inputs % tile.tile_k == 0
     bits = DATA_TYPES[sums.result.data_type].bits
     fours = bits in (16, 32) and stores_fours(sums.result)
-    x_fours = one_tap and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
+    loads_fours = tile.tile_k * tile.places % (4 * tile.workgroup) == 0
+    x_fours = one_tap and loads_fours and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
     # Without ``fours``, places of four results take registers while vectors of x and the filter are loaded (V3D).
     x_fours = x_fours and (fours or keeps(builder.target, 12))
     steps = tile.half_steps
@@ -44,13 +45,15 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
         "FOURS_N": f"{tile.fours[1]}u",
         "SUM_IS_INT": int(kind == "int"),
         "HALF_STEPS": steps,
-        "FILTER_HALVES": int(halves),
+        "HALVES": int(halves),
         "ONE_TAP": int(one_tap),
+        "FLAT": int(_is_flat(sums)),
         "X_FOURS": int(x_fours),
         "RESULT_FOURS": int(fours),
         "RESULT_WIDE": int(fours and bits == 32),
         "PLACES_FIRST": int(finds_places_first(builder.target)),
         "LOADS_AHEAD": int(loads_ahead(builder.target)),
+        "SPARE_ROWS": int(has_few_registers(builder.target)),
     }
     _dispatch(builder, "convolution/implicit.comp", sums, tile, tensors, defines, finish)
 
@@ -123,6 +126,13 @@ def _dispatch(
         steps=k // tile.tile_k,
         each=-(-together // MATRIX_UNITS) if isinstance(tile, ImplicitMatrixTile) else together,
     )
+
+
+def _is_flat(sums: WindowedSum) -> bool:
+    """Whether windows are one element deep and never outside x along the depth."""
+    windows, depth = sums.windows, sums.sizes.places[0]
+    last = (depth - 1) * windows.strides[0]
+    return windows.taps[0] == 1 and windows.padding[0] == 0 and last < sums.x.sizes[2]
 
 
 def _matrix(

@@ -1,6 +1,7 @@
 #version 450
 // Keys or values [batch, head, position, element]: past ones, then new ones with their bias. With past lengths, a batch
-// element has that many past positions, then its new ones, then zeros. Without a bias, vectors are moved as they are.
+// element has that many past positions, then its new ones, then zeros. Without a bias, elements of
+// the result's data type are moved as they are, by vectors if possible.
 #include "prelude.glsl"
 #include "movement/element.glsl"
 

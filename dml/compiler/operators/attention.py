@@ -258,7 +258,9 @@ def _join(builder: ProgramBuilder, result: Operand, moved: Mapping[str, Operand]
     as_they_are = "bias" not in still and all(rows.data_type == result.data_type for rows in moved.values())
     if as_they_are:
         result, moved = raw(result), {name: raw(rows) for name, rows in moved.items()}
-    move_each(builder, "attention/total.comp", result, moved, still, keep=() if as_they_are else (3,))
+    move_each(
+        builder, "attention/total.comp", result, moved, still, keep=() if as_they_are else (3,), split_axes=(0, 1)
+    )
 
 
 def _shared_heads(operand: Operand, key_heads: int) -> Operand:

@@ -2,8 +2,8 @@
 
 CPU drivers run an invocation on one lane of a vector register and have no real shared memory, so the number of reads
 per element decides. A tile follows from the sizes of the weights where one operand is constant, else from those of one
-product. It never depends on the number of images, sequences or heads, and on the number of rows only if these are few
-or very many. So most batch sizes and lengths reuse a compiled kernel.
+product. It never depends on the number of images, sequences or heads, and on the numbers of rows and
+columns only at few thresholds. So most batch sizes and lengths reuse a compiled kernel.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
-#: Maximum number of rows that have tiles of their own. Weights are multiplied by one row at a time: a decoder's step
-#: has a row per sequence, and uses one kernel for one sequence and for four.
+#: Maximum number of rows that have tiles of their own. A constant b is multiplied by one row at a time: a decoder's
+#: step has a row per sequence, and uses one kernel for one sequence and for four.
 FEW_ROWS: int = threshold("tiles.FEW_ROWS")
 #: Tiles (rows, columns) for few rows. Columns are read as vec4. No tile has more than 256 sums: more exceed the
 #: registers and the first-level cache of a CPU's core.
@@ -111,14 +111,18 @@ def tiled_product(
     def made(tile: tuple[int, int]) -> TiledProduct:
         return TiledProduct(*tile, lanes(target), not a_along_columns and _shares_rows(target, tile[0]))
 
-    if single_halves and has_few_registers(target):
-        return made(_SINGLE_HALVES)
     rule = _tile(sizes, a_along_columns=a_along_columns)
+    if single_halves and has_few_registers(target) and rule != _SHORT_ROW:
+        return made(_SINGLE_HALVES)
     if not keeps(target, rule[0] * rule[1]):
         rule = _SHORT_ROWS
     classes = ((_SHORT_ROW, _LONG_ROW), (_SMALL, _MIDDLE, _LARGE), (_SHORT_ROWS, _LONG_ROWS, _SMALL))
     others = next(tiles for tiles in classes if rule in tiles)
-    return tuned(target, "product", lambda: _work(sizes), made(rule), lambda: map(made, others))
+
+    def variants() -> list[TiledProduct]:
+        return [made(tile) for tile in others if keeps(target, tile[0] * tile[1])]
+
+    return tuned(target, "product", lambda: _work(sizes), made(rule), variants)
 
 
 def has_many_weights(count: int) -> bool:

@@ -16,7 +16,9 @@ from dml.compiler import repeated
 from dml.compiler.lowering import compile_operator
 from dml.compiler.operators import attention
 from dml.compiler.target import DeviceClass, Target
+from dml.conformance.axes import open_as
 from dml.recent import Recent
+from dml.runtime.devices import VulkanDevice
 from harness import run, tensor
 
 
@@ -112,6 +114,13 @@ def test_a_prompt_of_real_size_fits_bindings() -> None:
         most = max(binding.region.size for one in program.dispatches for binding in one.bindings)
         assert most <= target.max_region + 256
         assert program.temporary_size <= 2 * attention.MOST_SCORES
+
+
+@pytest.mark.parametrize("data_type, bias", [("FLOAT32", False), ("FLOAT16", False), ("FLOAT16", True)])
+def test_a_past_beyond_a_binding(vulkan: VulkanDevice, data_type: str, bias: bool) -> None:
+    """All keys of a head fit a binding, all keys together do not."""
+    case = Case((2, 2, 3, 300, 16, 8), (4, 2), lengths=True, present=True, bias=bias, data_type=data_type)
+    check(open_as(vulkan, "plain", max_storage_buffer_range=1 << 15), case)
 
 
 def test_broadcast_mask(device: dml.Device) -> None:

@@ -101,7 +101,7 @@ class Generator:
     def _mask_padding(self, new: npt.NDArray[np.int32], length: int) -> None:
         """Find pad tokens at the end of the rows of a batch. length: number of tokens before."""
         ends = new.shape[1] - (new[:, ::-1] == self._pad).cumprod(1).sum(1)
-        if ends.min() == new.shape[1]:
+        if ends.min() == new.shape[1] or not ends.max():  # (the pad token alone is a prompt where it begins texts)
             return
         if length and ends.min() != ends.max():
             raise DMLError(

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import onnx
@@ -91,8 +92,8 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
     """Convert the program to an ONNX model with the same order of inputs and outputs. Raises NotTaken if ONNX cannot
     express it."""
     whole = _returning(program)
-    # (some versions' optimizer fails at splits by symbolic sizes)
-    for opset, more in (*((opset, {}) for opset in _OPSETS), (_OPSETS[-1], {"optimize": False})):
+    # Some versions' optimizer fails at splits by symbolic sizes.
+    for opset, more in product(_OPSETS, ({}, {"optimize": False})):
         try:
             with _quiet(), _registered_once(opset):
                 result = torch.onnx.export(whole, dynamo=True, opset_version=opset, verbose=False, **more)

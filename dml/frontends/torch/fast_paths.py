@@ -184,7 +184,7 @@ def _cross_entropy(
     of_target = F.nll_loss(
         logs, target, weight, ignore_index=ignore_index, reduction=("none", "mean", "sum")[reduction]
     )
-    of_all = -weighted.sum(axis) * is_kept
+    of_all = torch.where(is_kept, -weighted.sum(axis), 0)
     weights = is_kept.to(x.dtype) if weight is None else weight[torch.where(is_kept, target, 0)] * is_kept
     return of_target * (1 - label_smoothing) + _reduced(of_all, reduction, weights) * (label_smoothing / classes)
 

@@ -222,9 +222,23 @@ def test_group_query_attention_of_some_more_positions(device: dml.Device, room: 
     agree_gqa(device, cache(1, 3, room, (5,), 8, turned=True))
 
 
+@pytest.mark.parametrize("dtype", [FLOAT, np.float16])
+def test_group_query_attention_of_a_padded_sequence(device: dml.Device, dtype: Any) -> None:
+    """A sequence padded at its end is shorter than its past: seqlens_k counts, not total_sequence_length."""
+    inputs = {
+        name: array.astype(dtype) if array is not None and array.dtype == FLOAT else array
+        for name, array in cache(1, 1, 8, (5,), 9).items()
+    }
+    outputs = {"y": (3, dtype), "present_k": (4, dtype), "present_v": (4, dtype)}
+    while next(reversed(inputs.values())) is None:
+        inputs.popitem()
+    model, given = node_model("GroupQueryAttention", inputs, outputs, num_heads=HEADS, kv_num_heads=KEY_HEADS)
+    assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-5 if dtype == FLOAT else 2e-3)
+
+
 @pytest.mark.parametrize("steps", [1, 3])
 def test_group_query_attention_joins_a_whole_past_as_it_is(device: dml.Device, steps: int) -> None:
-    """One sequence that fills its past needs no lengths, so FLOAT16 stays FLOAT16."""
+    """FLOAT16 stays FLOAT16."""
     inputs = cache(1, steps, 5, (5,), 5 + steps)
     given = {
         name: array.astype(np.float16) if isinstance(array, np.ndarray) and array.dtype == FLOAT else array

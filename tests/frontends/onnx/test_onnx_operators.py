@@ -160,6 +160,27 @@ def test_windows_larger_than_the_padded_input(
         assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-6)
 
 
+@pytest.mark.parametrize("included", [0, 1])
+@pytest.mark.parametrize(("window", "stride", "pads"), [(2, 2, (0, 2)), (2, 2, (1, 2)), (1, 3, (0, 2)), (3, 2, (1, 4))])
+def test_no_window_starts_in_the_end_padding(
+    device: dml.Device, window: int, stride: int, pads: tuple[int, int], included: int
+) -> None:
+    """With ceil_mode, as ONNX's rule has it; onnxruntime refuses such padding."""
+    x = np.arange(1, 5, dtype=np.float32)
+    starts = [start - pads[0] for start in range(0, 9, stride) if start < 4 + pads[0]]
+    held = [np.arange(max(0, start), min(4, start + window)) for start in starts]
+    counts = [
+        min(4 + pads[1], start + window) - start if included else len(own)
+        for start, own in zip(starts, held, strict=True)
+    ]
+    expected = [x[own].sum() / count for own, count in zip(held, counts, strict=True)]
+    model, given = node_model(
+        "AveragePool", {"x": x[None, None]}, {"y": (3, np.float32)}, domain="", version=19, kernel_shape=[window],
+        strides=[stride], pads=pads, ceil_mode=1, count_include_pad=included,
+    )  # fmt: skip
+    np.testing.assert_allclose(prepare(model, device).run(given)[0][0, 0], expected, 1e-6)
+
+
 @pytest.mark.parametrize("padding", ["SAME_UPPER", "SAME_LOWER"])
 @pytest.mark.parametrize(("size", "window", "stride"), [(7, 3, 1), (6, 3, 3), (8, 4, 2), (5, 1, 2)])
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])

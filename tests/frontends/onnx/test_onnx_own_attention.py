@@ -44,21 +44,30 @@ def flat(x: Array) -> Array:
 
 
 def mask_of(kind: str, sizes: tuple[int, int, int, int], rng: np.random.Generator) -> Array | None:
-    """Return a mask that broadcasts to {B, N, S, T}; one of its rows is closed. kind: "2d" is {S, T}; "half-" adds
-    numbers in FLOAT16."""
+    """Return a mask that broadcasts to {B, N, S, T}; one of its rows is closed, unless it has a single one.
+
+    kind: rank or "all", and "bool" or "float".
+    """
     if kind == "none":
         return None
     batch, _, steps, total = sizes
-    shapes = {"2d": (steps, total), "3d": (1, steps, total), "4d": (batch, 1, steps, total), "all": sizes}
+    shapes = {
+        "1d": (total,),
+        "2d": (steps, total),
+        "3d": (1, steps, total),
+        "4d": (batch, 1, steps, total),
+        "all": sizes,
+    }
     name, _, what = kind.partition(" ")
     opened = rng.random(shapes[name]) < 0.7
-    opened[..., 0, :] = False
+    if opened.ndim > 1:
+        opened[..., 0, :] = False
     if what == "bool":
         return opened
     return np.where(opened, rng.uniform(-2, 2, opened.shape), -np.inf).astype(FLOAT)
 
 
-KINDS = [f"{name} {what}" for name in ("2d", "3d", "4d", "all") for what in ("bool", "float")]
+KINDS = [f"{name} {what}" for name in ("1d", "2d", "3d", "4d", "all") for what in ("bool", "float")]
 
 
 @settings(max_examples=40, deadline=None)
@@ -72,7 +81,7 @@ KINDS = [f"{name} {what}" for name in ("2d", "3d", "4d", "all") for what in ("bo
     mask=st.sampled_from(["none", *KINDS]),
     is_causal=st.booleans(),
     dtype=st.sampled_from([FLOAT, HALF]),
-    scale=st.sampled_from([None, 0.3]),
+    scale=st.sampled_from([None, 0.3, 0.0]),
 )
 @example((8, 1), 1, 300, 0, 4, (8, 8), "4d bool", False, HALF, None)
 @example((6, 2), 1, 0, 300, 4, (12, 5), "all float", True, FLOAT, None)
@@ -138,9 +147,13 @@ def test_a_growing_past(device: dml.Device, masked: bool) -> None:
             for dim in entry.type.tensor_type.shape.dim:
                 dim.dim_param = f"size {dim.dim_value}" if dim.dim_value > 1 else ""
         prepared = prepared or prepare(model, device, fallback=False)
-        found, keys, values = prepared.run(feeds)
-        expected = reference(query, keys, values, mask, None, None)
-        np.testing.assert_allclose(found, expected, atol=TOLERANCES[FLOAT])
+        found, *present = prepared.run(feeds)
+        keys, values = (np.concatenate(each, 2) for each in ((keys, key), (values, value)))
+        np.testing.assert_array_equal(present[0], keys)
+        np.testing.assert_array_equal(present[1], values)
+        np.testing.assert_allclose(found, reference(query, keys, values, mask, None, None), atol=TOLERANCES[FLOAT])
+    assert prepared is not None
+    assert sum(each.saved for each in prepared.parts[0].patterns.values()) > 0
 
 
 def test_keys_of_a_query_stay_where_they_are(device: dml.Device) -> None:

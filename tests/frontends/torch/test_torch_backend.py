@@ -602,7 +602,9 @@ def test_losses_with_smoothed_labels_or_probabilities(compiled):
         each = F.cross_entropy(x[None].mT, y[None], label_smoothing=0.1, reduction="none")
         one = F.cross_entropy(x[0], y[1], label_smoothing=0.1, reduction="sum")
         probable = F.cross_entropy(x, x.softmax(1), x[0].abs(), label_smoothing=0.1)
-        return smoothed, weighted, each, one, probable, F.cross_entropy(x, x.softmax(1), reduction="none")
+        infinite = x.masked_fill((y[:, None] == 1) & (torch.arange(5) == 0), -torch.inf)
+        ignored = F.cross_entropy(infinite, y, label_smoothing=0.1, ignore_index=1)
+        return smoothed, weighted, ignored, each, one, probable, F.cross_entropy(x, x.softmax(1), reduction="none")
 
     check(losses, compiled(losses, fallback=False), torch.randn(4, 5), torch.tensor([0, 1, 4, 2]))
 
@@ -671,7 +673,7 @@ def test_gradients_are_pytorchs(compiled):
         run(x).sum().backward()
     assert model.weight.grad is not None
     torch.testing.assert_close(model.weight.grad, x.sum(0).expand(2, 3))
-    check(model, run, x)  # without the ambiguous operations it runs on the device
+    check(model, run, x)  # without gradients it runs on the device
 
 
 def test_results_are_not_overwritten(compiled):
@@ -777,7 +779,7 @@ def test_generation_with_a_static_cache(compiled, monkeypatch):
         model.forward = compiled(model.forward, fallback=False)
         found = model.generate(ids, **given, pad_token_id=0, eos_token_id=None)
     assert torch.equal(found, expected)
-    assert len(made) == 2  # one graph for the prompt, and one for each single token
+    assert len(made) == 2  # one graph for the prompt, and one for all single tokens
 
 
 @pytest.mark.parametrize("family", ["Gemma3", "T5"])

@@ -85,9 +85,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         """Partition the graph again, with these additional nodes on the host."""
         self._on_host.update(refused)
         blocked = [index for index, node in enumerate(self._nodes) if node.domain == NCHWC]
-        if not self._on_host.keys().isdisjoint(
-            blocked
-        ):  # values between these nodes have a different layout on the host
+        # Values between these nodes have a different layout on the host.
+        if not self._on_host.keys().isdisjoint(blocked):
             refused = {**dict.fromkeys(blocked, "others of its domain are on the host"), **refused}
             self._on_host = {**refused, **self._on_host}
         self._late -= refused.keys()

@@ -91,7 +91,7 @@ def slice_(c: IrContext) -> IrValue:
 
 
 def _window(c: IrContext, x: Tensor, slices: dict[int, slice]) -> Tensor:
-    """Return x[slices]; with bounds as in NumPy."""
+    """Return x[slices], with bounds as in NumPy."""
     offsets, sizes, strides = [0] * x.rank, list(x.sizes), [1] * x.rank
     for axis, bounds in slices.items():
         chosen = range(x.sizes[axis])[bounds] if bounds.step != 0 else range(0)

@@ -76,7 +76,7 @@ def transposed_convolution(c: IrContext) -> IrValue:
 
 
 def _pooled(c: IrContext, x: Tensor) -> dict[str, Any]:
-    """Return the arguments of every pooling; output_sizes determine whether their computation rounds up."""
+    """Return the arguments of every pooling; output_sizes already contain the rounding."""
     window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
     dilations = c.layer.integers("dilations") or [1] * len(window)
     start, end = padding(c, x.sizes[2:], window, strides, dilations)

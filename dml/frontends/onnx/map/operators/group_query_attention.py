@@ -56,7 +56,7 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
         node.limit(6, room, 0, full)
     if past_key is not None and node.has(4) and node.writes_in_place({3: 1, 4: 2}):
         return _in_place(node, (query, key, value), past_key)
-    present, prompt, whole = _positions(node, steps, room)
+    present, prompt = _positions(node, steps, room)
     lengths = None if prompt else _lengths(node, steps)
     if node.integer("do_rotary", 0):
         query, key = turned(node, query, key, size, lengths)
@@ -66,10 +66,10 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     if lengths is not None:
         fields["PastKeyTensor"], fields["PastValueTensor"] = past_key, node.optional(4, rank=4)
     fields = {name: tensor for name, tensor in fields.items() if tensor is not None}
-    if not (prompt or (whole and past_key is not None and past_key.dtype == query.dtype)):
-        # Lengths given with past tensors have their data type, and float16 cannot represent large lengths.
-        fields["PastSequenceLengthsTensor"] = lengths
+    if any(tensor.dtype != query.dtype for tensor in fields.values()):
         fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items()}
+    if lengths is not None:
+        fields["PastSequenceLengthsTensor"] = lengths
     positions = steps if prompt else room + steps
     outputs = _attended(node, fields, positions, key_heads, lengths)
     results: list[OnnxValue | None] = [cast(outputs["OutputTensor"], query.dtype)]
@@ -130,16 +130,15 @@ def _normalized(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int) -> 
     return normalized[0], normalized[1]
 
 
-def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool, bool]:
-    """Return the number of positions in the present tensors, whether all are new, and whether the sequence fills the
-    past tensors. room: the length of the past tensors."""
-    is_alone = node.input(0).shape[0] == 1
+def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
+    """Return the number of positions in the present tensors, and whether all are new. room: the length of the past
+    tensors."""
 
-    def sizes_of(total: Array) -> tuple[int, bool, bool]:
+    def sizes_of(total: Array) -> tuple[int, bool]:
         count = int(total.reshape(-1)[:1].sum())
-        return max(count, room), not room or (steps > 1 and count == steps), is_alone and count == room + steps
+        return max(count, room), not room or (steps > 1 and count == steps)
 
-    found: tuple[int, bool, bool] = node.decided(6, sizes_of)
+    found: tuple[int, bool] = node.decided(6, sizes_of)
     return found
 
 

@@ -57,7 +57,7 @@ def onnx_attention(node: OnnxNode) -> list[OnnxValue | None] | None:
         opened = mask if opened is None else both(mask, opened)
     elif mask is not None:
         bias = cast(mask, query.dtype)
-    scale = node.number("scale", 0.0) or size**-0.5
+    scale = node.number("scale", size**-0.5)
     presents: list[OnnxValue] = [key, value]
     if steps == 1 and inputs[0].rank == 4 and not past:
         result = _of_one_query(query, key, value, opened, bias, scale)
@@ -82,7 +82,7 @@ def _is_plain(node: OnnxNode, tensors: list[OnnxValue], mask: OnnxValue | None) 
         and all(x.dtype == query.dtype and prod(x.shape) > 0 for x in tensors)
         and len({x.rank for x in tensors[:3]}) == 1
         and query.rank in (3, 4)
-        and (mask is None or (mask.rank <= 4 and mask.dtype in (BOOL, FLOAT32, FLOAT16)))
+        and (mask is None or (1 <= mask.rank <= 4 and mask.dtype in (BOOL, FLOAT32, FLOAT16)))
     )
 
 

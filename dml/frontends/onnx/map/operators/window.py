@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dml.errors import DMLError
-from dml.shapes import covered_size, same_paddings, window_counts, window_reach
+from dml.shapes import covered_size, same_paddings, window_count, window_counts, window_reach
 
 from ..node import OnnxNode
 
@@ -62,7 +62,11 @@ def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int] = ()
             if kernel or output[index] < 0:
                 raise DMLError(f"a window of {reach[index]} does not fit {spatial[index]} elements and their padding")
             end[index] += missing
-        elif up:  # pad the last window, which may reach beyond the declared padding
-            covered = covered_size(output[index], reach[index], strides[index])
-            end[index] = max(end[index], covered - spatial[index] - start[index])
+        elif up:
+            # The last window may reach beyond the declared padding; no window starts in it.
+            padded = spatial[index] + start[index] + end[index]
+            needed = covered_size(output[index], reach[index], strides[index]) - padded
+            if needed > 0 or window_count(padded, reach[index], strides[index]) > output[index]:
+                end[index] = max(0, end[index] + needed)
+                declared[index] = min(declared[index], end[index])
     return Window(size, strides, dilations, start, end, declared, output)

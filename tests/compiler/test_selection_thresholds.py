@@ -59,7 +59,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
         "": {"_FEWEST_LANES", "_MOST_LANES", "TRANSPOSE_WORKGROUP", "CPU_TRANSPOSED"},
         "attention": {"WORKGROUP", "_LEAST_DEPTH", "_KEYS_AT_ONCE"},
         "bytes": {"VECTOR", "TERM_ROWS", "TERM_WORKGROUP"},
-        "convolution": {"LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
+        "convolution": {"_STEPS_OF_VOLUMES", "LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
         "detection": {"BOXES_EACH"},
         "few_rows": {"_SMALL_WORKGROUP", "_LARGE_WORKGROUP"},
         "gemm": {"_NARROW_WORKGROUP", "_MATRIX_ROWS", "_MATRIX_DEPTH"},
@@ -74,7 +74,8 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
     },
     "estimates of costs": {
         "": {"_RUNS", "_MULTIPLICATIONS", "_SUM", "_PRODUCT", "_READ"},
-        "attention": {"_FLOAT_REGISTERS", "_OTHER_REGISTERS", "_CONVERTING", "_MASKED_AND_BIASED", "_FEW_REGISTERS"},
+        "attention": {"_OF_LANES", "_FLOAT_REGISTERS", "_OTHER_REGISTERS", "_CONVERTING", "_MASKED_AND_BIASED",
+                      "_FEW_REGISTERS"},
         "convolution": {"_READ_COST_OF_GPUS", "_TRANSFORMS_COMPILATION"},
         "detection": {"_FINDING"},
         "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD", "POSITION"},
@@ -83,7 +84,8 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
     "what devices have": {
         "convolution": {"_CORES"},
         "detection": {"_REGISTERS"},
-        "devices": {"_AMD", "_APPLE", "_ARM", "_BROADCOM", "_IMAGINATION", "_INTEL", "_NVIDIA", "_QUALCOMM", "_NVK",
+        "devices": {"_NAK_NUMBERS", "_NAK_NUMBERS_OF_MANY", "_MANY_DIMENSIONS", "_MOST_LOADS", "_FIRST_VOLTA",
+                    "_AMD", "_APPLE", "_ARM", "_BROADCOM", "_IMAGINATION", "_INTEL", "_NVIDIA", "_QUALCOMM", "_NVK",
                     "_HONEYKRISP", "_KEPT", "_LAST_ADRENO_6", "_AMD_NUMBERS", "_FEWEST", "_FEWEST_FOR_MATRICES",
                     "_MANY_FOR_MATRICES", "CPU_ITERATIONS", "GPU_STEPS"},
     },

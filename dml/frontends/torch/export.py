@@ -25,8 +25,9 @@ from dml.frontends.torch.arguments import Dynamic
 from dml.frontends.torch.fast_paths import FAST_PATHS
 from dml.frontends.torch.not_numbers import NOT_NUMBERS, with_nan
 
-#: Operator sets that the exporter writes natively, tried in turn. The newer one has Attention.
-_OPSETS = (23, 18) if torch.__version__ >= (2, 9) else (18,)
+#: Operator sets that the exporter writes natively, tried in turn. 23 has Attention: in PyTorch from 2.9 on, in onnx
+#: from 1.18 on.
+_OPSETS = (23, 18) if torch.__version__ >= (2, 9) and onnx.defs.onnx_opset_version() >= 23 else (18,)
 
 
 class NotTaken(Exception):

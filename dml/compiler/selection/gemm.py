@@ -180,7 +180,7 @@ _TILES_OF_FEW_REGISTERS: tuple[tuple[SharedProduct, int], ...] = (
 )
 #: Tiles for such invocations where elements are read one by one: each load takes registers for an address and, for
 #: FLOAT16, a shift. Slabs of 16 steps spilled 94 to 173 registers of FLOAT16 on Intel's and Qualcomm's GPUs,
-#: and 40 to 60 of FLOAT32 on Skylake.
+#: and 40 to 60 of FLOAT32 on Skylake and Adreno 730.
 _TILES_OF_SINGLES: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 64, blocks=(2, 1), tile_k=8), 128),
     (SharedProduct(32, 32, blocks=(1, 1), tile_k=8), 1),
@@ -207,7 +207,7 @@ def _through_memory(
         best = _TILES_OF_SINGLES[not keeps_with_positions(target, larger[0].sums) :]
     elif steps and not has_fewest_registers(target):
         best = _HALF_TILES
-    elif singles and profile(target).by_thread:
+    elif singles and (profile(target).by_thread or (has_few_registers(target) and profile(target).loads_early)):
         best = _TILES_OF_SINGLES
     else:
         best = SHARED_TILES if keeps(target, SHARED_TILES[0][0].sums) else _TILES_OF_FEW_REGISTERS

@@ -60,6 +60,7 @@ WORKS = [
     Work("few rows", "plain", product(3, 64, 150)),
     Work("rows", "discrete", product(70, 90, 150)),
     Work("rows, few registers", "discrete", product(70, 90, 150), ADRENO),
+    Work("rows of fours, few registers", "discrete", product(72, 92, 152), ADRENO),
     Work("one row along k", "discrete", product(1, 260, 70, b_along_k=True)),
     Work("few rows along k", "discrete", product(3, 260, 70, b_along_k=True)),
     Work("eight rows along k", "discrete", product(8, 264, 70, "FLOAT16", b_along_k=True)),

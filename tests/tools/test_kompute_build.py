@@ -98,11 +98,16 @@ def test_a_barrier_on_staging_memory_that_is_not_there_is_an_error(manager):
 def test_out_of_memory_is_an_error_and_leaks_nothing(manager):
     """The process has little address space, for drivers that allocate in the process."""
     code = """
-        import resource, sys
+        import mmap, resource, sys
         import kp
         manager = kp.Manager(int(sys.argv[1]))
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
+        try:
+            mmap.mmap(-1, 2 << 30).close()
+            sys.exit(77)
+        except OSError:
+            pass
         # New versions of lavapipe map memory without host access on first use by a kernel, and fail only then.
         fitting = []
         for _ in range(8):
@@ -132,6 +137,8 @@ def test_out_of_memory_is_an_error_and_leaks_nothing(manager):
     for which in tried:
         command = [sys.executable, "-c", textwrap.dedent(code), str(which)]
         run = subprocess.run(command, capture_output=True, text=True, env=environment)
+        if run.returncode == 77:
+            pytest.skip("the limit of the address space is ignored, as in an emulator")
         assert run.returncode == 0, f"{names[which]}: {run.stderr}"
 
 

@@ -102,7 +102,7 @@ def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads:
         scores = _scores(builder, own, rows.of(key, 0), rows.of(more["relative"], 0, 2), key_heads, float(desc.Scale))
         weights = _softmax(desc, builder, scores, _mask_of(desc, mask, rows), rows.of(lengths, 0), new)
         values = _shared_heads(rows.of(value, 0), key_heads)
-        matmul(builder, _rows(_shared_heads(weights, key_heads)), values, None, _rows(rows.of(result, 0, 3)))
+        matmul(builder, _as_rows(_shared_heads(weights, key_heads)), values, None, _as_rows(rows.of(result, 0, 3)))
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,13 @@ def _mask(desc: AttentionDesc, builder: ProgramBuilder) -> Operand | None:
 def _biased(builder: ProgramBuilder, query: Operand, bias: Operand) -> Operand:
     """Return the query plus its bias {head, element}, as FLOAT32."""
     biased = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, query.sizes)
-    everywhere = bias.view(query.sizes, (0, bias.strides[0], 0, bias.strides[1]))
-    apply(builder, node("$x0 + $x1", Leaf(0), Leaf(1)), biased, [query, everywhere])
+    apply(builder, node("$x0 + $x1", Leaf(0), Leaf(1)), biased, [query, _everywhere(bias, query.sizes)])
     return biased
+
+
+def _everywhere(bias: Operand, sizes: tuple[int, ...]) -> Operand:
+    """View a bias {head, element} in every batch element and position."""
+    return bias.view(sizes, (0, bias.strides[0], 0, bias.strides[1]))
 
 
 def _scores(
@@ -168,10 +172,10 @@ def _scores(
     scores = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, queries, key.sizes[2]))
     matmul(
         builder,
-        _rows(_shared_heads(query, key_heads)),
+        _as_rows(_shared_heads(query, key_heads)),
         transposed(_shared_heads(key, key_heads)),
-        relative and _rows(_shared_heads(relative, key_heads)),
-        _rows(_shared_heads(scores, key_heads)),
+        relative and _as_rows(_shared_heads(relative, key_heads)),
+        _as_rows(_shared_heads(scores, key_heads)),
         alpha=scale,
     )
     return scores
@@ -240,7 +244,7 @@ def _total(
         if lengths is not None:
             still["lengths"] = lengths.view((batch, heads, count, size), (*lengths.strides, 0, 0, 0))
     if bias is not None:
-        still["bias"] = bias.view((batch, heads, count, size), (0, bias.strides[0], 0, bias.strides[1]))
+        still["bias"] = _everywhere(bias, (batch, heads, count, size))
     if present is not None:
         _join(builder, trailing(present, 4), moved, still)
     if past is None and bias is None:
@@ -271,7 +275,7 @@ def _shared_heads(operand: Operand, key_heads: int) -> Operand:
     return operand.view((batch, key_heads, each, *sizes), (by_batch, each * by_head, by_head, *strides))
 
 
-def _rows(shared: Operand) -> Operand:
+def _as_rows(shared: Operand) -> Operand:
     """View query heads that share a key head, with one query each, as the rows of one product, which reads each key
     once."""
     batch, key_heads, each, queries, size = shared.sizes

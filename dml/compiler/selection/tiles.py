@@ -2,8 +2,8 @@
 
 CPU drivers run an invocation on one lane of a vector register and have no real shared memory, so the number of reads
 per element decides. A tile follows from the sizes of the weights where one operand is constant, else from those of one
-product. It never depends on the number of images, sequences or heads, and on the numbers of rows and
-columns only at few thresholds. So most batch sizes and lengths reuse a compiled kernel.
+product. It never depends on the number of images, sequences or heads, and on the numbers of rows and columns only at
+few thresholds. So most batch sizes and lengths reuse a compiled kernel.
 """
 
 from __future__ import annotations

@@ -160,8 +160,9 @@ def _registry(opset: int = _OPSETS[0]) -> Any:
     # no public function lists the operators that can be exported
     from torch.onnx._internal.exporter import _registration
 
+    newer = {} if opset == 18 else {"opset_version": opset}  # PyTorch before 2.9 has only 18, and no such argument
     with _quiet():
-        return _registration.ONNXRegistry.from_torchlib(*[opset] * (len(_OPSETS) > 1))
+        return _registration.ONNXRegistry.from_torchlib(**newer)
 
 
 @contextmanager

@@ -60,6 +60,11 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
     return _attended(node, fields, sizes, (size, value_size), query, relative=node.optional(5))
 
 
+def split_heads(x: OnnxValue, heads: int) -> OnnxValue:
+    """Return {batch, sequence, heads * element} as {batch, head, sequence, element}."""
+    return transpose(reshape(x, (*x.shape[:2], heads, x.shape[2] // heads)), (0, 2, 1, 3))
+
+
 def flat_heads(x: OnnxValue) -> OnnxValue:
     """Return {batch, head, sequence, element} as {batch, sequence, heads * element}."""
     return reshape(transpose(x, (0, 2, 1, 3)), (x.shape[0], x.shape[2], x.shape[1] * x.shape[3]))

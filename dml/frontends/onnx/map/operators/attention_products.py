@@ -12,8 +12,9 @@ from dml.errors import DMLError
 from ...dtypes import FLOAT32
 from ..functions import join, matmul, part
 from ..node import OnnxNode
-from ..value import OnnxValue, cast, expanded, reshape, transpose, unary, where
+from ..value import OnnxValue, cast, expanded, reshape, unary, where
 from .activation import softmax_along
+from .attention import flat_heads, split_heads
 
 #: The score of a masked key.
 CLOSED = float(np.finfo(np.float32).min)
@@ -60,7 +61,7 @@ def _attended(
 ) -> OnnxValue:
     (batch, steps, width), (_, key_heads, total, size) = query.shape, keys_values[0].shape
     heads = width // size
-    queries = transpose(reshape(cast(query, FLOAT32), (batch, steps, heads, size)), (0, 2, 1, 3))
+    queries = split_heads(cast(query, FLOAT32), heads)
     grouped = (batch, key_heads, heads // key_heads * steps)
     scores = matmul(reshape(queries, (*grouped, size)), keys_values[0], transpose_b=True)
     scores = reshape(scores, (batch, heads, steps, total)) * (node.number("scale", 0.0) or size**-0.5)
@@ -76,7 +77,7 @@ def _attended(
     weights = _weights(node, scores)
     value_size = keys_values[1].shape[3]
     mixed = reshape(matmul(reshape(weights, (*grouped, total)), keys_values[1]), (batch, heads, steps, value_size))
-    return cast(reshape(transpose(mixed, (0, 2, 1, 3)), (batch, steps, heads * value_size)), query.dtype)
+    return cast(flat_heads(mixed), query.dtype)
 
 
 def _weights(node: OnnxNode, scores: OnnxValue) -> OnnxValue:

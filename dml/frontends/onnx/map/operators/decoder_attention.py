@@ -12,7 +12,7 @@ from ..functions import gather, gather_elements, join, matmul, part, resized
 from ..node import OnnxNode, Unsupported
 from ..traced_arrays import counted
 from ..value import OnnxValue, cast, expanded, maximum, reshape, transpose, where
-from .attention import boolean_mask, both, refuse, refuse_attributes
+from .attention import boolean_mask, both, refuse, refuse_attributes, split_heads
 from .attention_products import products
 from .group_query_attention import over_cache
 from .key_value_cache import full_cache, written
@@ -44,7 +44,7 @@ def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None
         width = query.shape[2] // 3
         query, key, value = (part(query, 2, index * width, width) for index in range(3))
     query, key, value = _biased(node, 10, (query, key, value))
-    rows = [_split(x, heads) for x in (key, value)]
+    rows = [split_heads(x, heads) for x in (key, value)]
     pasts = [node.optional(index, rank=4) for index in (5, 6)]
     if not node.has(7):
         presents = [row if past is None else join([past, row], 2) for past, row in zip(pasts, rows, strict=True)]
@@ -77,7 +77,7 @@ def decoder_masked_self_attention(node: OnnxNode) -> list[OnnxValue | None]:
     node.check(fits, f"the weights must be those of query, key and value, found shape {weights.shape}")
     query, key, value = (part(projected, 2, index * width, width) for index in range(3))
     batch = x.shape[0]
-    rows = join([_split(one_, heads) for one_ in (key, value)], 0)
+    rows = join([split_heads(one_, heads) for one_ in (key, value)], 0)
     past = node.optional(4, rank=5)
     opened = None
     if past is None or not past.size:
@@ -106,7 +106,8 @@ def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, valu
     lengths = _past_length(node, 8, batch)
     shared = node.writes_in_place({6: 1, 7: 2})
     presents = [
-        written(_split(x, heads), past, lengths, in_place=shared) for x, past in zip((key, value), pasts, strict=True)
+        written(split_heads(x, heads), past, lengths, in_place=shared)
+        for x, past in zip((key, value), pasts, strict=True)
     ]
     if node.integer("unidirectional", 0):
         own = reshape(lengths, (batch, 1)) + node.constant(counted((1, steps)))
@@ -132,11 +133,6 @@ def _biased(node: OnnxNode, index: int, parts: tuple[OnnxValue, ...]) -> tuple[O
         biased.append(x if bias is None else x + part(bias, 0, first, x.shape[2]))
         first += x.shape[2]
     return biased[0], biased[1], biased[2]
-
-
-def _split(x: OnnxValue, heads: int) -> OnnxValue:
-    """Return {B, S, N H} as {B, N, S, H}."""
-    return transpose(reshape(x, (*x.shape[:2], heads, x.shape[2] // heads)), (0, 2, 1, 3))
 
 
 def _past_length(node: OnnxNode, index: int, batch: int) -> OnnxValue:
@@ -220,7 +216,7 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
         return _attended_in_place(node, (query, key, value), past_key, lengths, opened(0, steps))
     presents = []
     for x, past in ((key, past_key), (value, past_value)):
-        rows = cast(_split(x, key_heads), past.dtype)
+        rows = cast(split_heads(x, key_heads), past.dtype)
         presents.append(written(rows, past, lengths, in_place=shared))
     keys_values = [cast(x, FLOAT32) for x in presents]
     return [products(node, query, keys_values, opened, None), *presents]

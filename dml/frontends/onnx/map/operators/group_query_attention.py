@@ -15,8 +15,8 @@ from ...registry import onnx_op
 from ..functions import part, resized
 from ..node import OnnxNode
 from ..traced_arrays import counted, of_shape
-from ..value import OnnxValue, cast, emit, expanded, maximum, reshape, transpose
-from .attention import boolean_mask, both, refuse, refuse_attributes
+from ..value import OnnxValue, cast, emit, expanded, maximum, reshape
+from .attention import boolean_mask, both, refuse, refuse_attributes, split_heads
 from .attention_products import CLOSED, products
 from .key_value_cache import KeyValueCache, full_cache, inserted, inserted_in_place
 from .normalization import root_mean_square
@@ -248,13 +248,13 @@ def _composed(
     in_place: the present tensors share the memory of the past ones.
     """
     query, *new = parts
-    (batch, steps, _), (key_heads, room) = query.shape, keys
+    (_, steps, _), (key_heads, room) = query.shape, keys
     size = new[0].shape[2] // key_heads
     total = steps if past is None else room
     presents, keys_values = [], []
     for index, x in enumerate(new):
         cache = KeyValueCache.of(node, index, key_heads, size)
-        split = transpose(reshape(x, (batch, steps, key_heads, size)), (0, 2, 1, 3))
+        split = split_heads(x, key_heads)
         rows = cache.stored(split)
         before = node.optional(3 + index, rank=4)
         if in_place and past is not None and before is not None:

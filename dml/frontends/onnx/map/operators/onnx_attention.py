@@ -15,9 +15,9 @@ from ...registry import onnx_op
 from ..functions import matmul, reduce
 from ..node import OnnxNode
 from ..traced_arrays import of_shape
-from ..value import OnnxValue, cast, emit, expanded, reshape, transpose, where
+from ..value import OnnxValue, cast, emit, expanded, reshape, where
 from .activation import softmax_along
-from .attention import boolean_mask, both, flat_heads
+from .attention import boolean_mask, both, flat_heads, split_heads
 
 _Sizes = tuple[int, int, int, int]
 
@@ -40,7 +40,7 @@ def onnx_attention(node: OnnxNode) -> list[OnnxValue | None] | None:
         heads, key_heads = query.shape[1], key.shape[1]
     else:
         heads, key_heads = node.integer("q_num_heads", 0, least=1), node.integer("kv_num_heads", 0, least=1)
-        query, key, value = (_heads(x, n) for x, n in ((query, heads), (key, key_heads), (value, key_heads)))
+        query, key, value = (split_heads(x, n) for x, n in ((query, heads), (key, key_heads), (value, key_heads)))
     (batch, _, steps, size), new = query.shape, key.shape[2]
     before = past[0].shape[2] if past else 0
     total = before + new
@@ -84,12 +84,6 @@ def _is_plain(node: OnnxNode, tensors: list[OnnxValue], mask: OnnxValue | None) 
         and query.rank in (3, 4)
         and (mask is None or (1 <= mask.rank <= 4 and mask.dtype in (BOOL, FLOAT32, FLOAT16)))
     )
-
-
-def _heads(x: OnnxValue, heads: int) -> OnnxValue:
-    """Return {batch, sequence, heads * element} as {batch, head, sequence, element}."""
-    batch, steps, width = x.shape
-    return transpose(reshape(x, (batch, steps, heads, width // heads)), (0, 2, 1, 3))
 
 
 def _causal(shape: Shape) -> Array:
@@ -140,7 +134,7 @@ def _by_operator(
         DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, outputs, node.builder, Scale=scale, MaskFilterValue=-inf,
         QueryHeadCount=heads, KeyValueHeadCount=key_heads, **fields, **masked,
     )  # fmt: skip
-    result = _heads(found["OutputTensor"], heads)
+    result = split_heads(found["OutputTensor"], heads)
     if not past:
         return [result, key, value]
     return [result, found["OutputPresentKeyTensor"], found["OutputPresentValueTensor"]]

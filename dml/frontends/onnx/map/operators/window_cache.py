@@ -8,8 +8,8 @@ from ...dtypes import FLOAT32, INT32
 from ..functions import gather_elements, join
 from ..node import OnnxNode
 from ..traced_arrays import counted
-from ..value import OnnxValue, cast, expanded, maximum, minimum, reshape, transpose, where
-from .attention import both
+from ..value import OnnxValue, cast, expanded, maximum, minimum, reshape, where
+from .attention import both, split_heads
 from .attention_products import products
 from .key_value_cache import KeyValueCache
 from .rotary import turned
@@ -50,7 +50,7 @@ def windowed(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue)
     keys_values, presents = [], []
     for index, (x, past) in enumerate(((key, past_key), (value, past_value))):
         cache = KeyValueCache.of(node, index, heads, size)
-        rows = cache.stored(transpose(reshape(x, (batch, steps, heads, size)), (0, 2, 1, 3)))
+        rows = cache.stored(split_heads(x, heads))
         rows = join([past, cast(rows, past.dtype)], 2)
         keys_values.append(cast(cache.loaded(rows), FLOAT32))
         presents.append(gather_elements(rows, expanded(reshape(source, (batch, 1, room, 1)), past.shape), 2))

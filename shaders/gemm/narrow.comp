@@ -6,6 +6,30 @@
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
+// Load four steps of k, 4 * k4 to 4 * k4 + 3, of a row of a or of a column of b that begins at element `first`.
+// (Loops move what depends on `first` alone out.)
+FOUR steps_of_a(uint first, uint k4) {
+#if A_ALONG == ROW && A_WIDE
+    return FOUR_OF_BITS(a_vector(first / 4u + k4));
+#elif A_ALONG == ROW
+    return a_four(first + k4 * 4u);
+#else
+    uint i = first + k4 * 4u * A_COLUMN;
+    return FOUR(a_load(i), a_load(i + A_COLUMN), a_load(i + 2u * A_COLUMN), a_load(i + 3u * A_COLUMN));
+#endif
+}
+
+FOUR steps_of_b(uint first, uint k4) {
+#if B_ALONG == COLUMN && B_WIDE
+    return FOUR_OF_BITS(b_vector(first / 4u + k4));
+#elif B_ALONG == COLUMN
+    return b_four(first + k4 * 4u);
+#else
+    uint i = first + k4 * 4u * B_ROW;
+    return FOUR(b_load(i), b_load(i + B_ROW), b_load(i + 2u * B_ROW), b_load(i + 3u * B_ROW));
+#endif
+}
+
 shared SUM partial[TILE_M][SLICES][LANES];
 
 void main() {
@@ -27,7 +51,20 @@ void main() {
         rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
         sums[m] = SUM(0);
     }
+#if A_ALONG == ROW || B_ALONG == COLUMN
+    uint k4 = slice;
+    for (; k4 < K / 4u; k4 += SLICES) {
+        FOUR b = steps_of_b(column, k4);
+        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+            FOUR a = steps_of_a(rows[m], k4);
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) sums[m] += a[q] * b[q];
+        }
+    }
+    // One slice has the last K % 4 steps.
+    for (uint k = k4 * 4u; k < K; ++k) {
+#else
     for (uint k = slice; k < K; k += SLICES) {
+#endif
         SUM b = b_load(column + k * B_ROW);
         [[unroll]] for (uint m = 0u; m < TILE_M; ++m) sums[m] += a_load(rows[m] + k * A_COLUMN) * b;
     }

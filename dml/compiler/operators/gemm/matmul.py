@@ -445,9 +445,10 @@ def _dispatch(
         defines |= own
         vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
         vector |= name != "result" and isinstance(kernel, MatrixProduct | FewMatrixProduct)
-        if name == "a" and isinstance(kernel, VectorProduct):
-            eights = kernel.along_k and kernel.per_vector == 8 and is_half(operand) and quads(operand, of=8) == "row"
-            defines["A_EIGHTS"] = int(eights)
+        in_vectors = isinstance(kernel, VectorProduct) and kernel.along_k and kernel.per_vector == 8 and name == "a"
+        if in_vectors or (isinstance(kernel, NarrowProduct) and name != "result"):
+            eights = is_half(operand) and quads(operand, of=8) == ("row" if name == "a" else "column")
+            defines[f"{name.upper()}_EIGHTS"] = int(eights)
             vector |= eights
         tensors[name] = (write if name == "result" else read)(operand, vector=vector)
     constants: dict[str, Constant] = {"M": m, "N": n, "BATCH": math.prod(batch), "ALPHA": float(alpha)}

@@ -94,10 +94,12 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
     express it."""
     whole = _returning(program)
     # Some versions' optimizer fails at splits by symbolic sizes.
-    for opset, more in product(_OPSETS, ({}, {"optimize": False})):
+    for opset, optimize in product(_OPSETS, (True, False)):
+        if not optimize and isinstance(reason, torch.onnx.OnnxExporterError):
+            continue  # refused before its optimizer ran
         try:
             with _quiet(), _registered_once(opset):
-                result = torch.onnx.export(whole, dynamo=True, opset_version=opset, verbose=False, **more)
+                result = torch.onnx.export(whole, dynamo=True, opset_version=opset, verbose=False, optimize=optimize)
         except Exception as error:  # any error of the exporter or its passes
             reason = error
             continue

@@ -115,7 +115,6 @@ def _convolution(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     d.DML_CONVOLUTION_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_CONVOLUTION_OPERATOR_DESC, "InputTensor"),
         "sizes": {**_SIZES, **sizes("1x17x12x12")},
         **_CHANNELS,
         **_ALONG,
@@ -216,7 +215,6 @@ def _quantized(desc: Any, inputs: Inputs) -> Outputs:
 
 def _parameters(operator: type[OperatorDesc], more: dict[str, Any]) -> Parameters:
     return {
-        "type": types_of(operator, "InputTensor"),
         "filter_type": types_of(operator, "FilterTensor"),
         **more,
         "sizes": _FLAT_SIZES,

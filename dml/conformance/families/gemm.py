@@ -68,7 +68,6 @@ def _gemm(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     d.DML_GEMM_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_GEMM_OPERATOR_DESC, "ATensor"),
         "sizes": _SIZES,
         "batch": _BATCHES,
         "trans_a": flags(),
@@ -147,10 +146,6 @@ _TYPES = {
 }
 
 
-def _matrix_multiply_integer(desc: Any, inputs: Inputs) -> Outputs:
-    return {"OutputTensor": Expected(_sums(inputs).astype(np.int32))}
-
-
 subject(
     d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
     parameters={
@@ -162,7 +157,7 @@ subject(
         **_integer_tensors(choice, choice.b_type),
         OutputTensor=tensor(DML_TENSOR_DATA_TYPE_INT32, (*choice.batch, choice.sizes[0], choice.sizes[2])),
     ),
-    reference=_matrix_multiply_integer,
+    reference=lambda desc, inputs: {"OutputTensor": Expected(_sums(inputs).astype(np.int32))},
     inputs=_integer_inputs,
 )
 

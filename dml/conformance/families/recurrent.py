@@ -10,7 +10,7 @@ from dml import descriptors as d
 from dml.conformance.activations import fused
 from dml.conformance.filling import filled
 from dml.conformance.layouts import Tensor
-from dml.conformance.parameters import Choice, enumerators, flags, sizes, tensor, types_of
+from dml.conformance.parameters import Choice, enumerators, flags, sizes, tensor
 from dml.conformance.references import recurrent as reference
 from dml.conformance.references.fused import activated
 from dml.conformance.references.rounded import Numbers, each, rounded
@@ -33,9 +33,8 @@ _ACTIVATIONS = fused(*_USUAL, *_OTHERS)
 _OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
 
 
-def _parameters(operator: type[OperatorDesc], usual: tuple[str, ...], more: dict[str, Any]) -> dict[str, Any]:
+def _parameters(*usual: str, **more: Any) -> dict[str, Any]:
     return {
-        "type": types_of(operator, "InputTensor"),
         "sizes": _SIZES,
         "direction": enumerators(DML_RECURRENT_NETWORK_DIRECTION),
         "bias": flags(),
@@ -133,7 +132,7 @@ def _reference(
 
 subject(
     d.DML_RNN_OPERATOR_DESC,
-    parameters=_parameters(d.DML_RNN_OPERATOR_DESC, ("TANH",), {}),
+    parameters=_parameters("TANH"),
     describe=lambda choice: d.DML_RNN_OPERATOR_DESC(**_network(choice, 1)),
     reference=lambda desc, inputs: _reference(desc, inputs, reference.rnn),
     inputs=_inputs,
@@ -141,9 +140,7 @@ subject(
 )
 subject(
     d.DML_GRU_OPERATOR_DESC,
-    parameters=_parameters(
-        d.DML_GRU_OPERATOR_DESC, ("SIGMOID", "TANH"), {"linear_before_reset": {"yes": True, "no": False}}
-    ),
+    parameters=_parameters("SIGMOID", "TANH", linear_before_reset={"yes": True, "no": False}),
     describe=lambda choice: d.DML_GRU_OPERATOR_DESC(
         **_network(choice, 3), LinearBeforeReset=choice.linear_before_reset
     ),
@@ -187,14 +184,13 @@ def _lstm(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     d.DML_LSTM_OPERATOR_DESC,
     parameters=_parameters(
-        d.DML_LSTM_OPERATOR_DESC,
-        ("SIGMOID", "TANH", "TANH"),
-        {
-            "cell_start": flags(),
-            "peepholes": flags(),
-            "clip": {"none": None, "0.4": 0.4, "0": 0.0},
-            "coupled": flags(),
-        },
+        "SIGMOID",
+        "TANH",
+        "TANH",
+        cell_start=flags(),
+        peepholes=flags(),
+        clip={"none": None, "0.4": 0.4, "0": 0.0},
+        coupled=flags(),
     ),
     describe=_describe_lstm,
     reference=_lstm,

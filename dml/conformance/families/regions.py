@@ -88,7 +88,6 @@ def _pooling(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     d.DML_ROI_POOLING_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_ROI_POOLING_OPERATOR_DESC, "InputTensor"),
         "sizes": _IMAGES,
         "regions": _REGIONS,
         "pooled": _POOLED,
@@ -202,7 +201,6 @@ def _pooled(choice: Choice) -> Tensor:
 
 def _parameters(operator: type[OperatorDesc]) -> dict[str, Any]:
     return {
-        "type": types_of(operator, "ROITensor"),
         "sizes": _IMAGES,
         "regions": _REGIONS,
         "pooled": _POOLED,

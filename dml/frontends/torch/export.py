@@ -92,7 +92,7 @@ def _refuse_lost_effects(program: ExportedProgram) -> None:
 def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
     """Convert the program to an ONNX model with the same order of inputs and outputs. Raises NotTaken if ONNX cannot
     express it."""
-    whole = _returning(program)
+    whole, reason = _returning(program), Exception()
     # Some versions' optimizer fails at splits by symbolic sizes.
     for opset, optimize in product(_OPSETS, (True, False)):
         if not optimize and isinstance(reason, torch.onnx.OnnxExporterError):

@@ -22,9 +22,8 @@ from dml.descriptors.pooling import (
     DML_LP_POOLING_OPERATOR_DESC,
     DML_MAX_POOLING2_OPERATOR_DESC,
 )
-from dml.errors import DMLError
 from dml.graph.builder import Tensor
-from dml.shapes import covered_size, each_dimension, pooled_sizes, window_count, window_counts, window_reach
+from dml.shapes import each_dimension, end_paddings, pooled_sizes, window_counts
 
 from .movement import padding
 from .sizes import given_or, named_by
@@ -56,26 +55,11 @@ def _windows(
             if wanted is None:
                 windows = (x.sizes[2:], window, steps, gaps, before, after)
                 wanted = window_counts(*windows, round_up=True, starts_inside=True)
-            after = _end_padding(x, window, steps, gaps, before, wanted)
+            after = end_paddings(x.sizes, window, steps, gaps, before, wanted)
         sizes = pooled_sizes(x.sizes, window, steps, gaps, before, after)
     return _Windows(
         sizes, gaps, {"Strides": steps, "WindowSize": tuple(window), "StartPadding": before, "EndPadding": after}
     )
-
-
-def _end_padding(
-    x: Tensor, window: Sequence[int], steps: Sequence[int], gaps: Sequence[int], before: Sequence[int],
-    wanted: Sequence[int],
-) -> tuple[int, ...]:  # fmt: skip
-    """Return the smallest end padding for these numbers of windows: none if elements remain after the last window."""
-    needed = []
-    for size, taps, step, gap, first, count in each_dimension(x.sizes[2:], window, steps, gaps, before, wanted):
-        reach = window_reach(taps, gap)
-        more = max(0, covered_size(count, reach, step) - size - first)
-        if count < 1 or window_count(size + first + more, reach, step) != count:
-            raise DMLError(f"no end padding gives the output sizes {tuple(wanted)} from {x.sizes}")
-        needed.append(more)
-    return tuple(needed)
 
 
 @checked

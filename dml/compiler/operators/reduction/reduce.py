@@ -34,18 +34,15 @@ from dml.enums import (
 
 
 def square(kind: str) -> Expression:
-    code = "mul64($x0, $x0)" if kind.endswith("64") else "$x0 * $x0"
-    return node(code, VALUE, glsl=_glsl(kind), includes=[INT64] if kind.endswith("64") else [])
+    if kind.endswith("64"):
+        return node("mul64($x0, $x0)", VALUE, glsl="uvec2", includes=[INT64])
+    return node("$x0 * $x0", VALUE, glsl=kind)
 
 
 def absolute(kind: str) -> Expression:
     if kind == "int64":
         return node("int($x0.y) < 0 ? sub64(uvec2(0u), $x0) : $x0", VALUE, glsl="uvec2", includes=[INT64])
     return VALUE if kind in ("uint", "uint64") else node("abs($x0)", VALUE, glsl=kind)
-
-
-def _glsl(kind: str) -> str:
-    return "uvec2" if kind.endswith("64") else kind
 
 
 @lowering(DML_REDUCE_OPERATOR_DESC, epilogue=Epilogues.ANY)

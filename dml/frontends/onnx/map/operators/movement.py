@@ -35,7 +35,7 @@ from .. import folds
 from ..functions import fill, gather, gather_elements, join, part, slice_
 from ..node import OnnxNode, Unsupported
 from ..slicing import taken
-from ..value import OnnxValue, applied, cast, emit, expanded, one, reshape, transpose, where
+from ..value import OnnxValue, applied, cast, expanded, one, reshape, transpose, where
 
 
 @onnx_op("Identity", fold=folds.IDENTITY)
@@ -329,14 +329,7 @@ def one_hot(node: OnnxNode) -> OnnxValue:
 def eye_like(node: OnnxNode) -> OnnxValue:
     x = node.input(0, rank=2)
     dtype = dtype_of(node.integer("dtype", 0)) if "dtype" in node.attributes else x.dtype
-    outputs = emit(
-        DML_DIAGONAL_MATRIX_OPERATOR_DESC,
-        {"OutputTensor": (x.shape, dtype)},
-        node.builder,
-        Offset=node.integer("k", 0),
-        Value=1.0,
-    )
-    return outputs["OutputTensor"]
+    return one(DML_DIAGONAL_MATRIX_OPERATOR_DESC, x, x.shape, dtype, Offset=node.integer("k", 0), Value=1.0)
 
 
 @onnx_op("Trilu", since=14, fold=folds.SAME_SHAPE)

@@ -7,22 +7,18 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from dml import enums
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.operators.activation.softmax import SOFTMAX
 from dml.compiler.program import Operand
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.descriptors.movement import DML_GATHER_OPERATOR_DESC
 from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
-from dml.enums import (
-    DML_MATRIX_TRANSFORM_TRANSPOSE,
-    DML_TENSOR_DATA_TYPE_FLOAT16,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-)
 from dml.graph.blocks import is_packed, multiplies, readers_of, weights_of
 from dml.graph.model import Graph, Node, Port, Value, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-_FLOATS = (DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16)
+_FLOATS = (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT16)
 
 
 class Stack(NamedTuple):
@@ -139,7 +135,7 @@ def _reads_stack(node: Node, index: int, gathers: set[Node]) -> bool:
     ) and all(
         multiplies(reader, number, weights)
         and isinstance(reader.desc, DML_GEMM_OPERATOR_DESC)
-        and reader.desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE
+        and reader.desc.TransB == enums.DML_MATRIX_TRANSFORM_TRANSPOSE
         and _is_batch(_input(reader, number)[0].tensor, _count(gather))
         for reader, number in readers_of(node)
     )

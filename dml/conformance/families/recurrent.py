@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from dml import descriptors as d
+from dml import enums
 from dml.conformance.activations import fused
 from dml.conformance.filling import filled
 from dml.conformance.layouts import Tensor
@@ -17,12 +18,6 @@ from dml.conformance.references.rounded import Numbers, each, rounded
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
-from dml.enums import (
-    DML_RECURRENT_NETWORK_DIRECTION,
-    DML_RECURRENT_NETWORK_DIRECTION_BACKWARD,
-    DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL,
-    DML_TENSOR_DATA_TYPE_UINT32,
-)
 
 #: Steps, batch, inputs, hidden units: ones, primes, more units than a workgroup has invocations.
 _SIZES = sizes("5x3x6x10", "1x1x1x1", "3x4x7x33", "7x2x1x5", "2x5x17x67")
@@ -36,7 +31,7 @@ _OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTenso
 def _parameters(*usual: str, **more: Any) -> dict[str, Any]:
     return {
         "sizes": _SIZES,
-        "direction": enumerators(DML_RECURRENT_NETWORK_DIRECTION),
+        "direction": enumerators(enums.DML_RECURRENT_NETWORK_DIRECTION),
         "bias": flags(),
         "start": flags(),
         "lengths": flags(),
@@ -55,7 +50,7 @@ def _with(name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
 def _network(choice: Choice, gates: int) -> dict[str, Any]:
     """Return the fields that all three networks share."""
     steps, batch, size, hidden = choice.sizes
-    both = choice.direction == DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL
+    both = choice.direction == enums.DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL
     directions = 2 if both else 1
     state = tensor(choice.type, (1, directions, batch, hidden))
     functions = [name for of_direction in choice.activations[:directions] for name in of_direction]
@@ -66,7 +61,9 @@ def _network(choice: Choice, gates: int) -> dict[str, Any]:
         "RecurrenceTensor": tensor(choice.type, (1, directions, gates * hidden, hidden)),
         "BiasTensor": tensor(choice.type, (1, 1, directions, 2 * gates * hidden)) if choice.bias else None,
         "HiddenInitTensor": state if choice.start else None,
-        "SequenceLengthsTensor": tensor(DML_TENSOR_DATA_TYPE_UINT32, (1, 1, 1, batch)) if choice.lengths else None,
+        "SequenceLengthsTensor": tensor(enums.DML_TENSOR_DATA_TYPE_UINT32, (1, 1, 1, batch))
+        if choice.lengths
+        else None,
         "OutputSequenceTensor": sequence if _OUTPUTS[0] in choice.outputs else None,
         "OutputSingleTensor": state if _OUTPUTS[1] in choice.outputs else None,
         "ActivationDescs": [_ACTIVATIONS[name] for name in functions],
@@ -104,8 +101,8 @@ def _reference(
     )
     lengths = inputs.get("SequenceLengthsTensor")
     directions = {
-        DML_RECURRENT_NETWORK_DIRECTION_BACKWARD: "BACKWARD",
-        DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL: "BIDIRECTIONAL",
+        enums.DML_RECURRENT_NETWORK_DIRECTION_BACKWARD: "BACKWARD",
+        enums.DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL: "BIDIRECTIONAL",
     }
     network = reference.RecurrentReference(
         _without(x, 1),

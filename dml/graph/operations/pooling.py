@@ -13,15 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dml import descriptors as d
 from dml import enums
 from dml.arguments import checked
-from dml.descriptors.pooling import (
-    DML_AVERAGE_POOLING1_OPERATOR_DESC,
-    DML_AVERAGE_POOLING_OPERATOR_DESC,
-    DML_LP_POOLING1_OPERATOR_DESC,
-    DML_LP_POOLING_OPERATOR_DESC,
-    DML_MAX_POOLING2_OPERATOR_DESC,
-)
 from dml.graph.builder import Tensor
 from dml.shapes import each_dimension, end_paddings, pooled_sizes, window_counts
 
@@ -88,8 +82,8 @@ def average_pooling(
         return average_pooling(x, window, strides=strides, dilations=dilations, output_sizes=found.sizes[2:])
     fields: dict[str, Any] = {**found.fields, "InputTensor": x, "IncludePadding": include_padding}
     if found.dilated:
-        return x.builder.one(DML_AVERAGE_POOLING1_OPERATOR_DESC, found.sizes, Dilations=found.dilations, **fields)
-    return x.builder.one(DML_AVERAGE_POOLING_OPERATOR_DESC, found.sizes, **fields)
+        return x.builder.one(d.DML_AVERAGE_POOLING1_OPERATOR_DESC, found.sizes, Dilations=found.dilations, **fields)
+    return x.builder.one(d.DML_AVERAGE_POOLING_OPERATOR_DESC, found.sizes, **fields)
 
 
 @checked
@@ -113,9 +107,9 @@ def lp_pooling(
                      output_sizes)  # fmt: skip
     if found.dilated:
         return x.builder.one(
-            DML_LP_POOLING1_OPERATOR_DESC, found.sizes, InputTensor=x, Dilations=found.dilations, P=p, **found.fields
+            d.DML_LP_POOLING1_OPERATOR_DESC, found.sizes, InputTensor=x, Dilations=found.dilations, P=p, **found.fields
         )
-    return x.builder.one(DML_LP_POOLING_OPERATOR_DESC, found.sizes, InputTensor=x, P=p, **found.fields)
+    return x.builder.one(d.DML_LP_POOLING_OPERATOR_DESC, found.sizes, InputTensor=x, P=p, **found.fields)
 
 
 @checked
@@ -163,6 +157,6 @@ def _max_pooling(
     if index_type is not None:
         outputs["OutputIndicesTensor"] = x.builder.output(index_type, found.sizes)
     results = x.builder.node(
-        DML_MAX_POOLING2_OPERATOR_DESC, outputs, InputTensor=x, Dilations=found.dilations, **found.fields
+        d.DML_MAX_POOLING2_OPERATOR_DESC, outputs, InputTensor=x, Dilations=found.dilations, **found.fields
     )
     return results["OutputTensor"], results.get("OutputIndicesTensor")

@@ -5,11 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import dml.graph.operations as op
-from dml.descriptors.gemm import (
-    DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
-    DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
-)
+from dml import descriptors as d
 from dml.errors import DMLError
 from dml.frontends.meaning.einsum import EinsumOperations, contracted, diagonal, read_equation
 from dml.shapes import broadcast_sizes
@@ -127,7 +123,7 @@ def _output_sizes(a: OnnxValue, b: OnnxValue) -> tuple[int, ...]:
 def matmul_integer(node: OnnxNode) -> OnnxValue:
     a, b, shape = _batched(node.input(0), node.input(1))
     result = one(
-        DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
+        d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
         a,
         _output_sizes(a, b),
         INT32,
@@ -144,7 +140,7 @@ def qlinear_matmul(node: OnnxNode) -> OnnxValue:
     a, b, shape = _batched(node.input(0), node.input(3))
     output = node.input(7)
     result = one(
-        DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
+        d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
         a,
         _output_sizes(a, b),
         output.dtype,
@@ -187,7 +183,7 @@ def integer_product(
     a, b, shape = _batched(a, b)
     sizes = _output_sizes(a, b)
     result = one(
-        DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
+        d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
         a,
         sizes,
         a_scale.dtype,

@@ -11,10 +11,7 @@ from math import prod
 import numpy as np
 
 import dml.graph.operations as op
-from dml.descriptors.normalization import (
-    DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
-    DML_LP_NORMALIZATION_OPERATOR_DESC,
-)
+from dml import descriptors as d
 from dml.errors import DMLError
 from dml.frontends.meaning.normalization import group_normalization
 from dml.shapes import checked_axis, with_rank, with_size
@@ -240,7 +237,7 @@ def _batch_training(node: OnnxNode, x: OnnxValue, channels: tuple[int, ...], eps
         "OutputVarianceTensor": (channels, x.dtype),
     }
     tensors = emit(
-        DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
+        d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
         outputs,
         node.builder,
         InputTensor=x,
@@ -278,7 +275,7 @@ def lp_normalization(node: OnnxNode) -> OnnxValue:
     """Divide by the norm along an axis; zeros stay zeros, because the norm is at least the smallest normal float32."""
     x = node.input(0)
     return one(
-        DML_LP_NORMALIZATION_OPERATOR_DESC,
+        d.DML_LP_NORMALIZATION_OPERATOR_DESC,
         x,
         x.shape,
         InputTensor=x,

@@ -78,7 +78,7 @@ def implicit_on_matrices(
         **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", tile.shape, strict=True)},
         "SUM_IS_INT": 0,
         "ONE_TAP": int(one_tap),
-        "FLAT": int(_is_flat(sums)),
+        "FLAT": int(is_flat(sums)),
         "X_EIGHTS": int(x_eights),
         "RESULT_FOURS": int(stores_fours(sums.result)),
     }

@@ -25,9 +25,9 @@ _OTHERS = (
     "| gemm/cooperative, convolution/implicit_matrix | reads of shared memory, 16 bytes at once only along k, and what "
     "gemm/shared has for each number loaded |",
     "| convolution/direct | loads of x and of weights, with their addresses |",
-    "| gemm/narrow, gemm/vector, recurrent | loads of weights, each for as many multiply-adds as there are rows, and of "
-    "rows, each for as many as there are columns; conversions of FLOAT16, in software on Adreno. Loops that drivers unroll "
-    "are not counted: AMD's and NVIDIA's do so with the products of large states |",
+    "| gemm/narrow, gemm/vector, recurrent | loads of weights, each for as many multiply-adds as there are rows, and "
+    "of rows, each for as many as there are columns; conversions of FLOAT16, in software on Adreno. AMD's and NVIDIA's "
+    "drivers unroll the products of large states: those loops are not counted |",
     "",
 )
 

@@ -79,8 +79,9 @@ void main() {
     uint group = workgroup_index();
     uint lane = K_FIRST ? gl_LocalInvocationIndex / SLICES : gl_LocalInvocationIndex % LANES;
     uint slice = K_FIRST ? gl_LocalInvocationIndex % SLICES : gl_LocalInvocationIndex / LANES;
-    uint n = group % groups_n * LANES + lane;
-    uint m0 = group / groups_n % tiles_m * TILE_M;
+    // Adjacent workgroups take other rows of the same columns.
+    uint m0 = group % tiles_m * TILE_M;
+    uint n = group / tiles_m % groups_n * LANES + lane;
     uint batch = group / (groups_n * tiles_m);
     if (batch >= BATCH) return;  // the whole workgroup returns
     uint at[RANK];

@@ -148,10 +148,11 @@ def part_of_k(kernel: ProductKernel, k: int) -> int:
 
 def _narrow(target: Target, m: int, b_along_k: bool, *, singles: bool) -> NarrowProduct:
     """Return the narrow kernel's tile. Adjacent invocations read adjacent elements of b: 32 along k where b is
-    contiguous along k, else 32 columns. An invocation holds a sum and a place in a for each row. Drivers that load
-    early need as many registers again for vectors: Mesa spilled with 16 rows on Adreno 618."""
+    contiguous along k, else 32 columns. An invocation holds a sum and a place in a for each row and, where it reads
+    vectors, as many elements that are on their way: with 16 rows Mesa spilled on Adreno 618, and halved Intel's
+    subgroups."""
     beside, rows = 4 if b_along_k else 32, rows_of_tile(m)
-    values = 4 if profile(target).loads_early and not singles else 2
+    values = 2 if singles else 4
     while rows > 4 and not keeps(target, values * rows):
         rows //= 2
     return NarrowProduct(rows, beside, _NARROW_WORKGROUP // beside, b_along_k)

@@ -16,7 +16,6 @@ from dml.conformance.variety import AXES, SIZES, axis_of, chosen, exact
 from dml.enums import DML_AXIS_DIRECTION, DML_TENSOR_DATA_TYPE_UINT32
 from dml.shapes import effective_rank, with_size
 
-
 #: K, as a function of the size along the axis.
 _KS: dict[str, Any] = {
     "half": lambda n: (n + 1) // 2,

@@ -57,7 +57,7 @@ def resample_grad(
     input_pixel_offsets: Sequence[float] | None = None,
     output_pixel_offsets: Sequence[float] | None = None,
 ) -> Tensor:
-    """Return the gradient of ``resample`` for its input of these sizes; scales and offsets are those of ``resample``."""
+    """Return the gradient of ``resample`` for its input of these sizes; scales and offsets as for ``resample``."""
     return gradient.builder.one(
         d.DML_RESAMPLE_GRAD_OPERATOR_DESC,
         sizes,

@@ -147,18 +147,18 @@ def layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
 
 
 def layer_normalized(node: OnnxNode, x: OnnxValue, scale: OnnxValue, bias: OnnxValue | None) -> list[OnnxValue | None]:
-    """Return Y, Mean and InvStdDev; the statistics have the type of stash_type, by default float32."""
+    """Return Y, Mean and InvStdDev; the statistics are float32, stash_type's default."""
     axes = list(range(node.axis("axis", -1, x.rank), x.rank))
     epsilon = node.number("epsilon", 1e-5)
     results: list[OnnxValue | None] = [mean_variance(x, axes, epsilon, scale, bias), None, None]
     if node.wants(1) or node.wants(2):
         exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
         middle = mean(exact, axes)
-        results[1] = middle
+        results[1] = cast(middle, FLOAT32)
         if node.wants(2):
             variance = mean(binary(op.difference_square, exact, middle), axes)
             root = unary(op.sqrt, variance + epsilon)
-            results[2] = unary(op.recip, root)
+            results[2] = cast(unary(op.recip, root), FLOAT32)
     return results
 
 
@@ -181,7 +181,7 @@ def rms_normalization(node: OnnxNode) -> list[OnnxValue | None]:
         return [normalized, None]
     exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
     root = unary(op.sqrt, mean(exact * exact, axes) + epsilon)
-    return [normalized, unary(op.recip, root)]
+    return [normalized, cast(unary(op.recip, root), FLOAT32)]
 
 
 @onnx_op("EmbedLayerNormalization", domain="com.microsoft")

@@ -170,6 +170,8 @@ class Network:
         sizes = tuple(layer.integers("shape"))
         offset, size = layer.integer("offset"), layer.integer("size")
         dtype = np.dtype(ELEMENT_TYPES[kind])
+        if not prod(sizes):
+            return np.zeros(sizes, dtype)  # openvino stores a byte
         if min(sizes, default=0) < 0 or prod(sizes) * dtype.itemsize != size:
             raise DMLError(f"{layer}: {size} bytes are not an array of shape {sizes} of {kind}")
         if offset < 0 or offset + size > len(self.weights):

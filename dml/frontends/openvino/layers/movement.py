@@ -11,6 +11,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
+from dml.frontends.openvino.sizes import strided_slices, taken
 from dml.graph.builder import Tensor
 from dml.shapes import broadcast_sizes, with_rank, with_size
 
@@ -57,7 +58,8 @@ def tile(c: IrContext) -> IrValue:
 def concat(c: IrContext) -> IrValue:
     if not any(isinstance(value, Tensor) for value in c.values):
         return c.on_numbers(np.concatenate, [np.asarray(value) for value in c.values], c.layer.integer("axis"))
-    return op.join(c.tensors(), c.layer.integer("axis"))
+    parts = [value for value in c.values if 0 not in (value.sizes if isinstance(value, Tensor) else value.shape)]
+    return op.join([c.as_tensor(value) for value in parts], c.layer.integer("axis"))
 
 
 @layer("Split")
@@ -91,10 +93,10 @@ def slice_(c: IrContext) -> IrValue:
 
 
 def _window(c: IrContext, x: Tensor, slices: dict[int, slice]) -> Tensor:
-    """Return x[slices], with bounds as in NumPy."""
+    """Return x[slices]."""
     offsets, sizes, strides = [0] * x.rank, list(x.sizes), [1] * x.rank
     for axis, bounds in slices.items():
-        chosen = range(x.sizes[axis])[bounds] if bounds.step != 0 else range(0)
+        chosen = taken(bounds, x.sizes[axis]) if bounds.step != 0 else range(0)
         if not chosen:
             raise c.error(f"{bounds} selects no element of dimension {axis} of sizes {x.sizes}")
         first, last = (chosen[0], chosen[-1]) if chosen.step > 0 else (chosen[-1], chosen[0])
@@ -106,38 +108,12 @@ def _window(c: IrContext, x: Tensor, slices: dict[int, slice]) -> Tensor:
 def strided_slice(c: IrContext) -> IrValue:
     value = c.value(0)
     x = value if isinstance(value, Tensor) else np.asarray(value)
-    rank = x.rank if isinstance(x, Tensor) else x.ndim
-    begin, end = c.integers(1), c.integers(2)
-    step = c.integers(3) if len(c.values) > 3 else [1] * len(begin)
-
-    def mask(name: str) -> list[int]:
-        given = c.layer.integers(name)
-        return given + [0] * (len(begin) - len(given))
-
-    masks = [mask(f"{name}_mask") for name in ("begin", "end", "new_axis", "shrink_axis", "ellipsis")]
-    consumed = sum(not new and not dots for new, dots in zip(masks[2], masks[4], strict=False))
-    if any(len(each) != len(begin) for each in (end, step, *masks)) or consumed > rank:
-        raise c.error(
-            f"begin, end, step and masks must have equal lengths, at most {rank}, found {begin}, {end}, {step}"
-        )
-    slices: dict[int, slice] = {}
-    axis = 0
-    for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
-        if dots:  # an ellipsis covers all dimensions without an entry
-            axis += rank - consumed
-            continue
-        if new:
-            continue
-        if shrink:
-            index = first % (x.sizes if isinstance(x, Tensor) else x.shape)[axis]
-            slices[axis] = slice(index, index + 1)
-        else:
-            slices[axis] = slice(None if no_first else first, None if no_last else last, by)
-        axis += 1
+    sizes = tuple(x.sizes if isinstance(x, Tensor) else x.shape)
+    slices, kept = strided_slices(c, sizes)
     if isinstance(x, Tensor):
         return _window(c, x, slices).reshape(*c.sizes)
-    chosen = tuple(slices.get(d, slice(None)) for d in range(rank))
-    return c.on_numbers(lambda: x[chosen].reshape(c.layer.outputs[0].sizes))
+    chosen = np.ix_(*(taken(slices.get(axis, slice(None)), size) for axis, size in enumerate(sizes)))
+    return c.on_numbers(lambda: x[chosen].reshape(kept))
 
 
 @layer("Pad")
@@ -159,7 +135,7 @@ def pad(c: IrContext) -> IrValue:
         x = _window(c, x, {index: slice(max(0, -s), size + min(0, e)) for index, (size, s, e) in enumerate(bounds)})
         start, end = ([max(0, count) for count in counts] for counts in (start, end))
     value = np.ravel(c.known(3))[0].item() if len(c.values) > 3 else 0
-    return op.padding(x, start, end, modes[mode], value)
+    return op.padding(x, start, end, modes[mode], int(value) if isinstance(value, bool) else value)
 
 
 @layer("ReverseSequence")

@@ -253,6 +253,24 @@ def test_constants_and_parts_without_elements(device, tmp_path):
     both(device, tmp_path, make, random(2, 0, 3), random(2, 4, 3))
 
 
+@pytest.mark.parametrize("kind", ["u4", "i4", "nf4", "f8e4m3", "f8e5m2"])
+@pytest.mark.parametrize("columns", [8, 7])
+def test_compressed_weights(device, tmp_path, kind, columns):
+    """Weights of 4 and 8 bits as NNCF stores them: converted, with scales, and zero points of unsigned ones."""
+    count = 6 * columns
+    data = RNG.integers(0, 256, count if kind.startswith("f8") else -(-count // 2)).astype(np.uint8)
+    data &= 0x77 if kind.startswith("f8") else 0xFF  # no NaN or infinity
+    weights = ov.Tensor(data, [6, columns], getattr(ov.Type, kind))
+    scales = (0.01 * RNG.uniform(1, 2, (6, 1))).astype(np.float16)
+
+    def make(a):
+        w = o.convert(ov.op.Constant(weights), "f16")
+        w = o.subtract(w, o.convert(o.constant(np.full((6, 1), 7, np.uint8)), "f16")) if kind == "u4" else w
+        return o.matmul(a, o.convert(o.multiply(w, o.constant(scales)), "f32"), False, True)
+
+    both(device, tmp_path, make, random(3, columns), tolerance=5e-3)
+
+
 def test_fewer_indices_than_elements(device, tmp_path):
     def make(a, i, u):
         return o.scatter_elements_update(a, i, u, np.array(1), "none")

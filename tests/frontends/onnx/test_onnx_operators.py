@@ -157,6 +157,26 @@ def test_booleans_are_padded(device: dml.Device, value: bool) -> None:
     assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 0)
 
 
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("size", [(1, 2, 3, 4), (2, 1, 2, 3), (1, 2, 2, 3, 4)])
+def test_affine_grid(device: dml.Device, size: tuple[int, ...], corners: int) -> None:
+    """ONNX's function fails for one matrix of an image."""
+    count = len(size) - 2
+    theta = np.random.default_rng(5).standard_normal((size[0], count, count + 1)).astype(np.float32)
+    model, given = node_model(
+        "AffineGrid", {"theta": theta, "size": np.array(size)}, {"y": (count + 2, np.float32)}, domain="", version=20,
+        align_corners=corners,
+    )  # fmt: skip
+    assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-5)
+
+
+def test_a_grid_of_other_sizes_is_refused(device: dml.Device) -> None:
+    inputs = {"theta": np.ones((2, 2, 3), np.float32), "size": np.array([1, 2, 3, 4])}
+    model, given = node_model("AffineGrid", inputs, {"y": (4, np.float32)}, domain="", version=20, constants=("size",))
+    with pytest.raises(dml.DMLError, match=r"matrices of shape \(2, 2, 3\) do not fit size \[1, 2, 3, 4\]"):
+        prepare(model, device).run(given)
+
+
 @pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_LOWER", "SAME_UPPER"])
 @pytest.mark.parametrize("size", [7, 8, 10])
 def test_an_output_shape_crops_a_transposed_convolution(device: dml.Device, auto_pad: str, size: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import dml.graph.operations as op
 from dml import descriptors as d
 from dml.frontends.pydirectml.expressions import Expression, unary
 
@@ -58,12 +59,8 @@ def batch_normalization(
 def local_response_normalization(
     input: Expression, cross_channel: bool, local_size: int, alpha: float, beta: float, bias: float
 ) -> Expression:
-    return unary(
-        d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
-        input,
-        CrossChannel=bool(cross_channel),
-        LocalSize=local_size,
-        Alpha=alpha,
-        Beta=beta,
-        Bias=bias,
+    return Expression(
+        op.local_response_normalization(
+            input.tensor, local_size=local_size, alpha=alpha, beta=beta, bias=bias, cross_channel=bool(cross_channel)
+        )
     )

@@ -21,7 +21,7 @@ from ...registry import onnx_op
 from ..functions import gather, mean, total
 from ..node import OnnxNode, Unsupported
 from ..traced_arrays import counted
-from ..value import OnnxValue, applied, binary, cast, emit, expanded, one, reshape, unary
+from ..value import OnnxValue, applied, binary, cast, expanded, one, reshape, unary
 
 
 def mean_variance(
@@ -231,24 +231,12 @@ def batch_normalization(node: OnnxNode) -> list[OnnxValue | None]:
 
 def _batch_training(node: OnnxNode, x: OnnxValue, channels: tuple[int, ...], epsilon: float) -> list[OnnxValue | None]:
     momentum = node.number("momentum", 0.9)
-    outputs = {
-        "OutputTensor": (x.shape, x.dtype),
-        "OutputMeanTensor": (channels, x.dtype),
-        "OutputVarianceTensor": (channels, x.dtype),
-    }
-    tensors = emit(
-        d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
-        outputs,
-        node.builder,
-        InputTensor=x,
-        ScaleTensor=cast(reshape(node.input(1), channels), x.dtype),
-        BiasTensor=cast(reshape(node.input(2), channels), x.dtype),
-        Epsilon=epsilon,
-    )
-    results: list[OnnxValue | None] = [tensors["OutputTensor"]]
-    for index, name in ((3, "OutputMeanTensor"), (4, "OutputVarianceTensor")):
+    scale, bias = (cast(reshape(node.input(index), channels), x.dtype).tensor for index in (1, 2))
+    y, *statistics = op.batch_normalization_training(x.tensor, scale, bias, epsilon=epsilon)
+    results: list[OnnxValue | None] = [x.with_tensor(y)]
+    for index, tensor in enumerate(statistics, 3):
         running = node.input(index)
-        new = cast(reshape(tensors[name], running.shape), running.dtype)
+        new = cast(reshape(x.with_tensor(tensor, channels), running.shape), running.dtype)
         results.append(running * momentum + new * (1.0 - momentum))
     return results
 

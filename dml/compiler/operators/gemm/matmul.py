@@ -74,22 +74,42 @@ def matmul(
     sum. one_by_one: the tiled kernel stores results singly, even if four are contiguous: the same kernel for all n.
     """
     target = builder.target
-    if is_better_transposed(target, sizes_of({"a": a, "b": b, "result": result})):
-        a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
-    m, n = result.sizes[-2:]
-    if is_half(a) and is_half(b) and multiplies_on_matrices(target, m, n, a.sizes[-1]):
-        a, b = in_eights(builder, a), in_eights(builder, b)
-    else:
-        if not has_any_rows(target, sizes_of({"a": a, "b": b, "result": result})):
-            a = readable(builder, a, uses=n)
-        b = readable(builder, b, uses=m)
     batch = result.sizes[:-2]
     operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
     if c is not None and beta != 0.0:
         operands["c"] = c.broadcast(result.sizes)
-    operands = merge_batch(operands)
+    operands = _shared_as_rows(merge_batch(operands))
+    if is_better_transposed(target, sizes_of(operands)):
+        turned = {"a": operands["b"], "b": operands["a"]}
+        operands = {name: transposed(turned.get(name, operand)) for name, operand in operands.items()}
+    a, b = operands["a"], operands["b"]
+    m, n = operands["result"].sizes[-2:]
+    if is_half(a) and is_half(b) and multiplies_on_matrices(target, m, n, a.sizes[-1]):
+        a, b = in_eights(builder, a), in_eights(builder, b)
+    else:
+        if not has_any_rows(target, sizes_of(operands)):
+            a = readable(builder, a, uses=n)
+        b = readable(builder, b, uses=m)
+    operands = merge_batch({**operands, "a": a, "b": b})
     for products in _parts(operands, target):
         _sum_of_products(builder, products, alpha, beta, activation or Leaf(0), one_by_one)
+
+
+def _shared_as_rows(operands: dict[str, Operand]) -> dict[str, Operand]:
+    """Make the innermost batch elements that share b the rows of one product, which reads b once, if strides express
+    that."""
+    *_, each, rows, _ = operands["result"].sizes
+    others = [operand for name, operand in operands.items() if name != "b"]
+    if each == 1 or operands["b"].strides[-3] or any(x.strides[-3] != rows * x.strides[-2] for x in others if rows > 1):
+        return operands
+
+    def folded(name: str, x: Operand) -> Operand:
+        (*outer, _, down, across), (*steps, by_element, by_row, last) = x.sizes, x.strides
+        if name == "b":
+            return x.view((*outer, down, across), (*steps, by_row, last))
+        return x.view((*outer, each * rows, across), (*steps, by_row if rows > 1 else by_element, last))
+
+    return {name: folded(name, operand) for name, operand in operands.items()}
 
 
 def sum_type(result: Operand) -> tuple[str, DML_TENSOR_DATA_TYPE]:

@@ -102,7 +102,7 @@ def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads:
         scores = _scores(builder, own, rows.of(key, 0), rows.of(more["relative"], 0, 2), key_heads, float(desc.Scale))
         weights = _softmax(desc, builder, scores, _mask_of(desc, mask, rows), rows.of(lengths, 0), new)
         values = _shared_heads(rows.of(value, 0), key_heads)
-        matmul(builder, _as_rows(_shared_heads(weights, key_heads)), values, None, _as_rows(rows.of(result, 0, 3)))
+        matmul(builder, _shared_heads(weights, key_heads), values, None, rows.of(result, 0, 3))
 
 
 @dataclass(frozen=True)
@@ -172,10 +172,10 @@ def _scores(
     scores = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, queries, key.sizes[2]))
     matmul(
         builder,
-        _as_rows(_shared_heads(query, key_heads)),
+        _shared_heads(query, key_heads),
         transposed(_shared_heads(key, key_heads)),
-        relative and _as_rows(_shared_heads(relative, key_heads)),
-        _as_rows(_shared_heads(scores, key_heads)),
+        relative and _shared_heads(relative, key_heads),
+        _shared_heads(scores, key_heads),
         alpha=scale,
     )
     return scores
@@ -273,17 +273,6 @@ def _shared_heads(operand: Operand, key_heads: int) -> Operand:
     by_batch, by_head, *strides = operand.strides
     each = heads // key_heads
     return operand.view((batch, key_heads, each, *sizes), (by_batch, each * by_head, by_head, *strides))
-
-
-def _as_rows(shared: Operand) -> Operand:
-    """View query heads that share a key head, with one query each, as the rows of one product, which reads each key
-    once."""
-    batch, key_heads, each, queries, size = shared.sizes
-    if queries > 1:
-        return shared
-    by_batch, by_key_head, by_head, by_query, by_element = shared.strides
-    strides = (by_batch, by_key_head, by_query, by_head, by_element)
-    return shared.view((batch, key_heads, queries, each, size), strides)
 
 
 def _softmax(

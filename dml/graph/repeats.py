@@ -84,7 +84,7 @@ def _find(node: Node, found: dict[Value, _Repeat]) -> None:
 
 
 def _repeats(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
-    return any(size > 1 and not stride for size, stride in zip(tensor.Sizes, tensor.strides, strict=True))
+    return any(not stride and size > 1 for size, stride in zip(tensor.Sizes, tensor.strides, strict=True))
 
 
 def _original(entry: _Entry, found: dict[Value, _Repeat]) -> tuple[list[_Parts], _Entry]:

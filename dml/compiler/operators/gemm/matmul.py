@@ -77,34 +77,39 @@ def matmul(
     results singly, even if four are contiguous: the same kernel for all n.
     """
     target = builder.target
-    batch = result.sizes[:-2]
-    operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
-    if c is not None and finish.beta != 0.0:
-        operands["c"] = c.broadcast(result.sizes)
-    operands = _shared_as_rows(merge_batch(operands))
-    if is_better_transposed(target, sizes_of(operands)):
-        turned = {"a": operands["b"], "b": operands["a"]}
-        operands = {name: transposed(turned.get(name, operand)) for name, operand in operands.items()}
-    a, b = operands["a"], operands["b"]
-    m, n = operands["result"].sizes[-2:]
+    if finish.beta == 0.0:
+        c = None
+    shared = _shared_as_rows(merge_batch(_over_batch(a, b, c, result)))
+    if shared is not None:
+        a, b, c, result = shared["a"], shared["b"], shared.get("c"), shared["result"]
+    if is_better_transposed(target, sizes_of({"a": a, "b": b, "result": result})):
+        a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
+    m, n = result.sizes[-2:]
     if is_half(a) and is_half(b) and multiplies_on_matrices(target, m, n, a.sizes[-1]):
         a, b = in_eights(builder, a), in_eights(builder, b)
     else:
-        if not has_any_rows(target, sizes_of(operands)):
+        if not has_any_rows(target, sizes_of({"a": a, "b": b, "result": result})):
             a = readable(builder, a, uses=n)
         b = readable(builder, b, uses=m)
-    operands = merge_batch({**operands, "a": a, "b": b})
+    operands = merge_batch(_over_batch(a, b, c, result))
     for products in _parts(operands, target):
         _sum_of_products(builder, products, finish, one_by_one)
 
 
-def _shared_as_rows(operands: dict[str, Operand]) -> dict[str, Operand]:
-    """Make the innermost batch elements that share b the rows of one product, which reads b once, if strides express
-    that."""
+def _over_batch(a: Operand, b: Operand, c: Operand | None, result: Operand) -> dict[str, Operand]:
+    """Broadcast a product's operands to the result's batch, and c to the result."""
+    batch = result.sizes[:-2]
+    operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
+    return operands if c is None else operands | {"c": c.broadcast(result.sizes)}
+
+
+def _shared_as_rows(operands: dict[str, Operand]) -> dict[str, Operand] | None:
+    """Make the innermost batch elements that share b the rows of one product, which reads b once; None if there are
+    none, or no strides express the rows."""
     *_, each, rows, _ = operands["result"].sizes
     others = [operand for name, operand in operands.items() if name != "b"]
     if each == 1 or operands["b"].strides[-3] or any(x.strides[-3] != rows * x.strides[-2] for x in others if rows > 1):
-        return operands
+        return None
 
     def folded(name: str, x: Operand) -> Operand:
         (*outer, _, down, across), (*steps, by_element, by_row, last) = x.sizes, x.strides

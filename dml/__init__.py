@@ -5,8 +5,6 @@ validating them and asking what a feature level supports need neither Vulkan nor
 first use.
 """
 
-from __future__ import annotations
-
 import importlib as _importlib
 import sys as _sys
 from importlib.util import find_spec as _find_spec
@@ -51,31 +49,21 @@ if TYPE_CHECKING:
     from .validator import validate as validate
 
 if not TYPE_CHECKING:  # Type checkers know the names written above, and no others.
-    _LAZY = {
-        "BindingTable": ".api.binding",
-        "Buffer": ".runtime.buffer",
-        "CommandList": ".api.recorder",
-        "CommandRecorder": ".api.recorder",
-        "CompiledOperator": ".api.operator",
-        "Device": ".api.device",
-        "create_device": ".api.device",
-        "dispatch": ".api.device",
-        "list_devices": ".api.device",
-        "OperatorSupport": ".capability",
-        "DeviceArray": ".api.device_array",
-        "Fence": ".runtime.queue",
-        "Operator": ".api.operator",
-        "OperatorInitializer": ".api.operator",
-        "TensorSupport": ".capability",
-        "needed_level": ".frontends.levels",
-        "operator_introduced": ".capability",
-        "operator_support": ".capability",
-        "supported_operators": ".capability.questions",
-        "supports_in_place": ".capability",
-        "tensor_data_type_supported": ".capability",
-        "support_difference": ".capability.differences",
-        "validate": ".validator",
-    }
+    _LAZY = {name: module for module, names in {
+        ".api.binding": "BindingTable",
+        ".runtime.buffer": "Buffer",
+        ".api.recorder": "CommandList CommandRecorder",
+        ".api.operator": "CompiledOperator Operator OperatorInitializer",
+        ".api.device": "Device create_device dispatch list_devices",
+        ".capability": "OperatorSupport TensorSupport operator_introduced operator_support supports_in_place "
+                       "tensor_data_type_supported",
+        ".api.device_array": "DeviceArray",
+        ".runtime.queue": "Fence",
+        ".frontends.levels": "needed_level",
+        ".capability.questions": "supported_operators",
+        ".capability.differences": "support_difference",
+        ".validator": "validate",
+    }.items() for name in names.split()}  # fmt: skip
     __all__ = sorted({
         "DMLError", "HRESULT", *_descriptors.__all__, *_enums.__all__, *_tensors.__all__, *_LAZY,
     })  # fmt: skip

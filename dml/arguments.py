@@ -90,15 +90,12 @@ def _too_many(function: Callable[..., Any], args: Sequence[Any]) -> DMLError:
     if names[:1] == ("self",):
         names, given = names[1:], args[1:]
     counts = any(
-        is_number(count, len(following)) for count, following in itertools.pairwise(given) if _is_array(following)
+        isinstance(following, list | tuple) and is_number(count, len(following))
+        for count, following in itertools.pairwise(given)
     )
     hint = "; a sequence has its own length: leave out C's count" if counts else ""
     where = function.__qualname__.removesuffix(".__init__")
     return DMLError(f"{where}: takes {', '.join(names) or 'nothing'}, found {len(given)} arguments{hint}")
-
-
-def _is_array(value: object) -> bool:
-    return isinstance(value, list | tuple)
 
 
 def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], Any]]:

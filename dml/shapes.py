@@ -169,6 +169,24 @@ def window_counts(
     return tuple(counts)
 
 
+def end_paddings(
+    sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
+    start: Sequence[int], counts: Sequence[int],
+) -> Sizes:  # fmt: skip
+    """Return the smallest end padding for these numbers of windows: none if elements remain after the last window.
+
+    sizes: the whole tensor's.
+    """
+    needed = []
+    for size, taps, stride, gap, before, count in each_dimension(sizes[2:], window, strides, dilations, start, counts):
+        reach = window_reach(taps, gap)
+        more = max(0, covered_size(count, reach, stride) - size - before)
+        if count < 1 or window_count(size + before + more, reach, stride) != count:
+            raise DMLError(f"no end padding gives the output sizes {tuple(counts)} from {sizes}")
+        needed.append(more)
+    return tuple(needed)
+
+
 def pooled_sizes(
     sizes: Sequence[int],
     window: Sequence[int],

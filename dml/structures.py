@@ -56,7 +56,6 @@ class Signature:
 
     def __init__(self, name: str, in_c: tuple[str, ...], short: tuple[str, ...], defaults: dict[str, Any]) -> None:
         self.name = name
-        self.defaults = defaults
         self._in_c = in_c
         self._short = short
         self._fields = frozenset(in_c)

@@ -1,8 +1,6 @@
 """The `dml` command. `app` holds what all commands share; each module of `commands` defines one command and is found
 automatically."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

@@ -1,7 +1,5 @@
 """Errors of command-line options, which have their own exit status."""
 
-from __future__ import annotations
-
 from dml.errors import DMLError
 
 

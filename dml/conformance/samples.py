@@ -14,16 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml import enums
 from dml.capability import short_name
 from dml.conformance.compare import compare
 from dml.conformance.layouts import Tensor
 from dml.conformance.subject import Inputs, subjects
 from dml.descriptors.base import OperatorDesc
-from dml.enums import (
-    DML_CONVOLUTION_DIRECTION_FORWARD,
-    DML_MATRIX_TRANSFORM_TRANSPOSE,
-    DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE,
-)
 
 Index = tuple[Any, ...]
 Random = np.random.Generator
@@ -56,7 +52,7 @@ def multiplications(desc: Any) -> int:
     elements."""
     kind = short_name(desc.OPERATOR_TYPE)
     if kind == "GEMM" or kind.startswith("MATRIX_MULTIPLY"):
-        turned = getattr(desc, "TransA", None) == DML_MATRIX_TRANSFORM_TRANSPOSE
+        turned = getattr(desc, "TransA", None) == enums.DML_MATRIX_TRANSFORM_TRANSPOSE
         return int(desc.OutputTensor.element_count * desc.ATensor.Sizes[-2 if turned else -1])
     if kind == "CONVOLUTION":
         return int(desc.OutputTensor.element_count * math.prod(desc.FilterTensor.Sizes[1:]))
@@ -137,7 +133,7 @@ def _part(desc: OperatorDesc, indices: Mapping[str, Index], **more: Any) -> Samp
 def _product(desc: Any, rng: Random) -> Sample | None:
     if getattr(desc, "FusedActivation", None) is not None:
         return None  # a softmax needs the whole row
-    turned = DML_MATRIX_TRANSFORM_TRANSPOSE
+    turned = enums.DML_MATRIX_TRANSFORM_TRANSPOSE
     m, n = desc.OutputTensor.Sizes[-2:]
     rows, columns = _some(rng, m, _ROWS), _some(rng, n, _COLUMNS)
     both = (..., rows[:, None], columns)
@@ -153,7 +149,7 @@ def _product(desc: Any, rng: Random) -> Sample | None:
 
 
 def _convolution(desc: Any, rng: Random) -> Sample | None:
-    if desc.Direction != DML_CONVOLUTION_DIRECTION_FORWARD:
+    if desc.Direction != enums.DML_CONVOLUTION_DIRECTION_FORWARD:
         return None
     outputs, own = desc.FilterTensor.Sizes[:2]
     image, group = int(rng.integers(desc.InputTensor.Sizes[0])), int(rng.integers(desc.GroupCount))
@@ -171,7 +167,7 @@ def _convolution(desc: Any, rng: Random) -> Sample | None:
 def _attention(desc: Any, rng: Random) -> Sample | None:
     used = {name for name, tensor in (*desc.inputs(), *desc.outputs()) if tensor is not None}
     plain = used == {"QueryTensor", "KeyTensor", "ValueTensor", "OutputTensor"}
-    if not plain or desc.MaskType != DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE:
+    if not plain or desc.MaskType != enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE:
         return None
     head, image = int(rng.integers(desc.HeadCount)), int(rng.integers(desc.QueryTensor.Sizes[-3]))
     rows = _some(rng, desc.QueryTensor.Sizes[-2], _ROWS)

@@ -14,7 +14,7 @@ from dml.conformance import families
 from dml.conformance.graphs import GraphDesc
 from dml.conformance.layouts import LAYOUTS, named_layout
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, OpenLabels, Parameters, ReadChoice, Skip, opened
+from dml.conformance.parameters import Choice, OpenLabels, Parameters, ReadChoice, Skip, opened, types_of
 from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
 
@@ -122,9 +122,16 @@ class Subject:
 _SUBJECTS: dict[str, Subject] = {}
 
 
-def subject(operator: type[OperatorDesc] | type[GraphDesc], **fields: Any) -> Subject:
-    """Make and register an operator's subject; each operator has one."""
-    result = Subject(operator, **fields)
+def subject(operator: type[OperatorDesc] | type[GraphDesc], *, parameters: Parameters, **fields: Any) -> Subject:
+    """Make and register an operator's subject; each operator has one.
+
+    By default, the first parameter, ``type``, has the data types of the operator's first tensor.
+    """
+    if "type" not in parameters:
+        assert issubclass(operator, OperatorDesc)
+        first = next(info.name for info in operator.fields_info if info.is_tensor)
+        parameters = {"type": types_of(operator, first), **parameters}
+    result = Subject(operator, parameters, **fields)
     assert result.name not in _SUBJECTS, f"{result.name} already has a subject"
     _SUBJECTS[result.name] = result
     return result

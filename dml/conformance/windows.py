@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
 
 from dml.conformance.limits import sum_of_products
-from dml.conformance.parameters import Choice, Skip, sizes, types_of
+from dml.conformance.parameters import Choice, Skip, sizes
 from dml.conformance.references.rounded import Rounded
 from dml.conformance.subject import Outputs
 from dml.descriptors.base import OperatorDesc
@@ -62,12 +62,10 @@ def window_of(desc: Any) -> dict[str, Any]:
     }
 
 
-def window_parameters(
-    operator: type[OperatorDesc], more: Mapping[str, Any], main: str = "InputTensor"
-) -> dict[str, Any]:
-    """Return the parameters of a subject. main: the tensor whose data types are varied."""
+def window_parameters(operator: type[OperatorDesc], **more: Any) -> dict[str, Any]:
+    """Return the parameters of a subject."""
     dilated = DILATIONS if any(info.name == "Dilations" for info in operator.fields_info) else {}
-    return {"type": types_of(operator, main), "sizes": SIZES, **WINDOW, **dilated, **more}
+    return {"sizes": SIZES, **WINDOW, **dilated, **more}
 
 
 def gathered(values: Any, terms: Any, desc: Any) -> Outputs:

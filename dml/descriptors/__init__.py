@@ -5,8 +5,6 @@ design. None inherits from another: a DML_MAX_POOLING1_OPERATOR_DESC is not a DM
 lowerings and the capability table depend on the class), and its additional fields need not come last.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from .activation import *  # noqa: F403

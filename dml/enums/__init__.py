@@ -4,8 +4,6 @@ Enumerators are spelled and reachable as in C: `DML_TENSOR_DATA_TYPE_FLOAT32` is
 as well as a member of `DML_TENSOR_DATA_TYPE`. Reference: directml-enumerations, directml-constants.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from .attributes import *  # noqa: F403

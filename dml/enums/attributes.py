@@ -1,7 +1,5 @@
 """Enumerations of operator attributes, by the attribute's name. Reference: directml-enumerations."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

@@ -1,7 +1,5 @@
 """Enumerations of devices, bindings and graphs. Reference: directml-enumerations, directml-constants."""
 
-from __future__ import annotations
-
 from enum import IntEnum, IntFlag
 
 

@@ -4,8 +4,6 @@ Type checkers and editors only see literal names: they read the stub next to thi
 tools.constructor_signatures`` writes.
 """
 
-from __future__ import annotations
-
 from enum import EnumMeta
 
 from dml.enums import attributes, devices, operators, tensors

@@ -1,7 +1,5 @@
 """The types of DirectML's operators. Reference: dml_operator_type."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

@@ -4,8 +4,6 @@ They are not members of ``DML_OPERATOR_TYPE`` and ``DML_TENSOR_DATA_TYPE``, so q
 out. Their numbers differ from DirectML's numbers.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

@@ -1,8 +1,6 @@
 """Enumerations of tensors, and the limits of their dimension counts. Reference: dml_tensor_data_type,
 directml-constants."""
 
-from __future__ import annotations
-
 from enum import IntEnum, IntFlag
 
 

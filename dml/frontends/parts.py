@@ -77,7 +77,8 @@ def cut(
     parts = []
     for level in sorted({0, *(level for index in live if (level := levels[index]) is not None)}):
         own = {index for index in live if levels[index] == level}
-        needed = {name for name in outputs if name in writers and _is(levels[writers[name]], level)}
+        # Values of constants count as outputs of the first device part.
+        needed = {name for name in outputs if name in writers and (levels[writers[name]] or 0) == level}
         for index in live - own:
             if levels[index] is not None:
                 needed |= {name for name in reads[index] if name in writers and levels[writers[name]] == level}
@@ -105,11 +106,6 @@ def cut(
 def _after(level: int | None, late: bool) -> int | None:
     """Return the first level at which a node's outputs are available."""
     return level + 1 if level is not None and late else level
-
-
-def _is(level: int | None, wanted: int) -> bool:
-    """Return whether a value belongs to a level; values of constants count as outputs of the first device part."""
-    return level == wanted or (level is None and wanted == 0)
 
 
 def _behind(start: Iterable[int], reads: Sequence[Collection[str]], writers: dict[str, int]) -> set[int]:

@@ -185,14 +185,6 @@ _keys: dict[Hashable, tuple[tuple[Search, ...], str]] = {}
 
 
 __all__ = [
-    "DEBUG_VARIABLE",
-    "TARGET",
-    "Source",
-    "compile",
-    "compile_many",
-    "compiler",
-    "flatten",
-    "has_extension",
-    "target_of",
-    "wants_debug_information",
-]
+    "DEBUG_VARIABLE", "TARGET", "Source", "compile", "compile_many", "compiler", "flatten", "has_extension",
+    "target_of", "wants_debug_information",
+]  # fmt: skip

@@ -1,7 +1,5 @@
 """Graphs of operators: DML_GRAPH_DESC, the passes over it, its program, and the Builder that makes one."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -38,15 +38,12 @@ def _operator(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = 
     """Return a method that adds ``cls`` of both operands; the data type defaults to the left operand's."""
 
     def method(self: TensorArithmetic, other: Operand) -> Tensor:
-        if cls is ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC and not _is_operand(other):
+        is_operand = isinstance(other, TensorArithmetic | int | float | np.ndarray | np.generic)
+        if cls is ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC and not is_operand:
             return NotImplemented  # type: ignore[no-any-return]
         return self._binary(cls, other, swap=swap, data_type=data_type)
 
     return method
-
-
-def _is_operand(value: object) -> bool:
-    return isinstance(value, TensorArithmetic | int | float | np.ndarray | np.generic)
 
 
 class TensorArithmetic:

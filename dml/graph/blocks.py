@@ -6,16 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from dml import descriptors as d
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.operators.activation.softmax import SOFTMAX
 from dml.compiler.program import Operand
 from dml.compiler.selection.stored_weights import parts_end_with_blocks, streams_blocks
 from dml.compiler.target import Target
-from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC
-from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
-from dml.descriptors.movement import DML_CAST_OPERATOR_DESC, DML_GATHER_OPERATOR_DESC
-from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
 from dml.enums import (
     DML_CONVOLUTION_DIRECTION_FORWARD,
     DML_MATRIX_TRANSFORM_TRANSPOSE,
@@ -102,16 +98,16 @@ def weights_of(node: Node) -> _Weights | None:
     scales: tuple[int, ...] | None
     if node.epilogue is not None or len(node.labels) != 1 or len([*filter(None, node.outputs)]) != 1:
         return None
-    if isinstance(desc, DML_DEQUANTIZE_OPERATOR_DESC):
+    if isinstance(desc, d.DML_DEQUANTIZE_OPERATOR_DESC):
         source, bits, scales = desc.InputTensor, (2, 4, 8), desc.QuantizationTensors[0].Sizes
-    elif isinstance(desc, DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC):
+    elif isinstance(desc, d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC):
         source, bits = desc.InputTensor, (8,)
         tensors = [tensor for tensor in (desc.ScaleTensor, desc.ZeroPointTensor) if tensor is not None]
         strides = [tuple(map(bool, tensor.strides)) for tensor in tensors]
         if any(own != strides[0] for own in strides):
             return None
         scales = tuple(size if varies else 1 for size, varies in zip(source.Sizes, strides[0], strict=True))
-    elif isinstance(desc, DML_CAST_OPERATOR_DESC):
+    elif isinstance(desc, d.DML_CAST_OPERATOR_DESC):
         source, bits, scales = desc.InputTensor, (16,), None
         if (source.DataType, desc.OutputTensor.DataType) != (
             DML_TENSOR_DATA_TYPE_FLOAT16,
@@ -149,7 +145,7 @@ def _gathers(node: Node, index: int, weights: _Weights) -> bool:
     tensor = entry[0].tensor
     matrix = _as_read(weights, tensor)
     return (
-        isinstance(desc, DML_GATHER_OPERATOR_DESC)
+        isinstance(desc, d.DML_GATHER_OPERATOR_DESC)
         and entry[0].name == "InputTensor"
         and node.epilogue is None
         and matrix is not None
@@ -167,7 +163,7 @@ def _convolves(node: Node, index: int, weights: _Weights) -> bool:
     assert entry is not None
     port = entry[0]
     return (
-        isinstance(desc, DML_CONVOLUTION_OPERATOR_DESC)
+        isinstance(desc, d.DML_CONVOLUTION_OPERATOR_DESC)
         and index < node.own_inputs
         and port.name == "FilterTensor"
         and desc.Direction == DML_CONVOLUTION_DIRECTION_FORWARD
@@ -185,7 +181,7 @@ def multiplies(node: Node, index: int, weights: _Weights) -> bool:
     desc, entry = node.desc, node.inputs[index]
     assert entry is not None
     port = entry[0]
-    if not isinstance(desc, DML_GEMM_OPERATOR_DESC) or index >= node.own_inputs or port.name != "BTensor":
+    if not isinstance(desc, d.DML_GEMM_OPERATOR_DESC) or index >= node.own_inputs or port.name != "BTensor":
         return False
     matrix = _as_read(weights, port.tensor)
     if matrix is None:
@@ -204,7 +200,7 @@ def multiplies(node: Node, index: int, weights: _Weights) -> bool:
 
 def _streams(node: Node, index: int, target: Target, weights: _Weights) -> bool:
     desc, entry = node.desc, node.inputs[index]
-    assert isinstance(desc, DML_GEMM_OPERATOR_DESC)
+    assert isinstance(desc, d.DML_GEMM_OPERATOR_DESC)
     assert entry is not None
     matrix = _as_read(weights, entry[0].tensor)
     assert matrix is not None

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dml import descriptors as d
 from dml import enums
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.graph import (
-    DML_CONSTANT_DATA_GRAPH_NODE_DESC,
-    DML_GRAPH_DESC,
-    DML_INPUT_GRAPH_EDGE_DESC,
-    DML_INTERMEDIATE_GRAPH_EDGE_DESC,
-    DML_OUTPUT_GRAPH_EDGE_DESC,
-)
 from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import DMLError
 from dml.graph.model import (
@@ -32,7 +26,7 @@ from dml.graph.model import (
 _MOST = 2**20
 
 
-def read_graph(desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> Graph:
+def read_graph(desc: d.DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> Graph:
     """Connect the description's nodes, in running order.
 
     Raises DMLError for an edge that names a node, input or output that does not exist, is absent or already connected;
@@ -56,7 +50,7 @@ class _Where(NamedTuple):
 class _Reader:
     """Checks the rules of DML_GRAPH_DESC. Each error names node and edge."""
 
-    def __init__(self, desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> None:
+    def __init__(self, desc: d.DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> None:
         self.desc = desc
         self.nodes: list[GraphNode] = []
         self.labels: list[str] = []
@@ -67,7 +61,7 @@ class _Reader:
         self.read_from: set[int] = set()
         for index, wrapper in enumerate(desc.Nodes):
             node = wrapper.Desc
-            if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
+            if isinstance(node, d.DML_CONSTANT_DATA_GRAPH_NODE_DESC):
                 if level < enums.DML_FEATURE_LEVEL_6_2:
                     label = label_of(index, node)
                     raise DMLError(f"{label}: constant nodes need DML_FEATURE_LEVEL_6_2, the device has {level.name}")
@@ -94,7 +88,7 @@ class _Reader:
         in_cycle = [
             self.labels[index]
             for index, node in enumerate(self.nodes)
-            if index not in sorted_nodes and not isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
+            if index not in sorted_nodes and not isinstance(node, d.DML_CONSTANT_DATA_GRAPH_NODE_DESC)
         ]
         if in_cycle:
             raise DMLError(f"DML_GRAPH_DESC: the graph has a cycle through {', '.join(in_cycle)}")
@@ -107,7 +101,7 @@ class _Reader:
         edges = []
         for number, wrapper in enumerate(self.desc.InputEdges):
             edge = wrapper.Desc
-            assert isinstance(edge, DML_INPUT_GRAPH_EDGE_DESC)
+            assert isinstance(edge, d.DML_INPUT_GRAPH_EDGE_DESC)
             where = _Where("InputEdges", number, edge.Name)
             index = edge.GraphInputIndex
             if not 0 <= index < count:
@@ -130,7 +124,7 @@ class _Reader:
         edges = []
         for number, wrapper in enumerate(self.desc.IntermediateEdges):
             edge = wrapper.Desc
-            assert isinstance(edge, DML_INTERMEDIATE_GRAPH_EDGE_DESC)
+            assert isinstance(edge, d.DML_INTERMEDIATE_GRAPH_EDGE_DESC)
             where = _Where("IntermediateEdges", number, edge.Name)
             written, is_constant = self._from(where, edge.FromNodeIndex, edge.FromNodeOutputIndex)
             port = self._to(where, edge.ToNodeIndex, edge.ToNodeInputIndex)
@@ -154,7 +148,7 @@ class _Reader:
         edges = []
         for number, wrapper in enumerate(self.desc.OutputEdges):
             edge = wrapper.Desc
-            assert isinstance(edge, DML_OUTPUT_GRAPH_EDGE_DESC)
+            assert isinstance(edge, d.DML_OUTPUT_GRAPH_EDGE_DESC)
             where = _Where("OutputEdges", number, edge.Name)
             index = edge.GraphOutputIndex
             if not 0 <= index < count:
@@ -180,7 +174,7 @@ class _Reader:
     def _from(self, where: _Where, node: int, index: int) -> tuple[int, bool]:
         """Return the bytes of the output that an edge comes from, and whether it is a constant."""
         found = self.nodes[node] if 0 <= node < len(self.nodes) else None
-        if isinstance(found, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
+        if isinstance(found, d.DML_CONSTANT_DATA_GRAPH_NODE_DESC):
             if index != 0:
                 raise DMLError(f"{where}: {self.labels[node]} has 1 output, found output index {index}")
             return found.DataSize, True
@@ -203,7 +197,7 @@ class _Reader:
 
     def _complete(self) -> None:
         for number, (label, node, (inputs, _)) in enumerate(zip(self.labels, self.nodes, self.ports, strict=True)):
-            if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
+            if isinstance(node, d.DML_CONSTANT_DATA_GRAPH_NODE_DESC):
                 continue
             for index, port in enumerate(inputs):
                 if port is not None and (number, index) not in self.connected:

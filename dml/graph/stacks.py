@@ -7,22 +7,16 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from dml import descriptors as d
+from dml import enums
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.operators.activation.softmax import SOFTMAX
 from dml.compiler.program import Operand
-from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
-from dml.descriptors.movement import DML_GATHER_OPERATOR_DESC
-from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
-from dml.enums import (
-    DML_MATRIX_TRANSFORM_TRANSPOSE,
-    DML_TENSOR_DATA_TYPE_FLOAT16,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-)
 from dml.graph.blocks import is_packed, multiplies, readers_of, weights_of
 from dml.graph.model import Graph, Node, Port, Value, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-_FLOATS = (DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16)
+_FLOATS = (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT16)
 
 
 class Stack(NamedTuple):
@@ -52,7 +46,7 @@ class Stack(NamedTuple):
 
 def gathers_read_in_place(graph: Graph) -> set[Node]:
     """Return the gathers of matrices that only products read, directly or dequantized."""
-    gathers = [node for node in graph.nodes if isinstance(node.desc, DML_GATHER_OPERATOR_DESC)]
+    gathers = [node for node in graph.nodes if isinstance(node.desc, d.DML_GATHER_OPERATOR_DESC)]
     static = static_values(graph) if gathers else set()
     found = {node for node in gathers if _chooses_matrices(node, static)}
     while True:
@@ -66,7 +60,7 @@ def gathers_read_in_place(graph: Graph) -> set[Node]:
 
 def stack_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand], indices: Operand) -> Stack:
     """Return the stack of a gather. read: returns a value in a description's view."""
-    assert isinstance(node.desc, DML_GATHER_OPERATOR_DESC)
+    assert isinstance(node.desc, d.DML_GATHER_OPERATOR_DESC)
     port, value = _input(node, 0)
     inner = port.tensor.element_count // _height(node)
     return Stack(read(value, port.tensor).view((_height(node), inner), (inner, 1)), indices)
@@ -107,7 +101,7 @@ def _count(node: Node) -> int:
 def _chooses_matrices(node: Node, static: set[Value]) -> bool:
     """Whether a node gathers whole slices of constant weights along their outermost dimension, in each run."""
     desc = node.desc
-    if not isinstance(desc, DML_GATHER_OPERATOR_DESC) or node.epilogue is not None:
+    if not isinstance(desc, d.DML_GATHER_OPERATOR_DESC) or node.epilogue is not None:
         return False
     ((port, result),) = filter(None, node.outputs)
     (stacked, stack), (indexed, indices) = _input(node, 0), _input(node, 1)
@@ -126,9 +120,9 @@ def _chooses_matrices(node: Node, static: set[Value]) -> bool:
 
 def _reads_stack(node: Node, index: int, gathers: set[Node]) -> bool:
     """Whether a node can read the stack of a gather of ``gathers``, its input ``index``."""
-    if isinstance(node.desc, DML_GEMM_OPERATOR_DESC):
+    if isinstance(node.desc, d.DML_GEMM_OPERATOR_DESC):
         return _multiplies_floats(node, node.desc, index)
-    weights = weights_of(node) if isinstance(node.desc, DML_DEQUANTIZE_OPERATOR_DESC) else None
+    weights = weights_of(node) if isinstance(node.desc, d.DML_DEQUANTIZE_OPERATOR_DESC) else None
     gather = None if weights is None else _input(node, 0)[1].producer
     if weights is None or gather not in gathers:
         return False
@@ -138,8 +132,8 @@ def _reads_stack(node: Node, index: int, gathers: set[Node]) -> bool:
         for port, value in per_block
     ) and all(
         multiplies(reader, number, weights)
-        and isinstance(reader.desc, DML_GEMM_OPERATOR_DESC)
-        and reader.desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE
+        and isinstance(reader.desc, d.DML_GEMM_OPERATOR_DESC)
+        and reader.desc.TransB == enums.DML_MATRIX_TRANSFORM_TRANSPOSE
         and _is_batch(_input(reader, number)[0].tensor, _count(gather))
         for reader, number in readers_of(node)
     )
@@ -153,11 +147,11 @@ def _choose_alike(first: Node, second: Node) -> bool:
 
 def _height(node: Node) -> int:
     """Return the number of matrices in a gather's stack."""
-    assert isinstance(node.desc, DML_GATHER_OPERATOR_DESC)
+    assert isinstance(node.desc, d.DML_GATHER_OPERATOR_DESC)
     return node.desc.InputTensor.Sizes[node.desc.Axis]
 
 
-def _multiplies_floats(node: Node, desc: DML_GEMM_OPERATOR_DESC, index: int) -> bool:
+def _multiplies_floats(node: Node, desc: d.DML_GEMM_OPERATOR_DESC, index: int) -> bool:
     """Whether a product's input ``index`` is a batch of matrices B, each chosen by its own index."""
     port, value = _input(node, index)
     if index >= node.own_inputs or port.name != "BTensor" or port.tensor.DataType not in _FLOATS:

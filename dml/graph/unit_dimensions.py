@@ -10,48 +10,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dml import enums
-from dml.capability import operator_support
+from dml.capability import operator_support, short_name
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_FEATURE_LEVEL, DML_REDUCE_FUNCTION
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 #: Where operators other than the element-wise ones take dimensions of size 1: in front, or before the spatial ones.
 _POSITIONS = {
-    enums.DML_OPERATOR_CONVOLUTION: 2,
-    **dict.fromkeys(
-        (
-            enums.DML_OPERATOR_CAST,
-            enums.DML_OPERATOR_CUMULATIVE_PRODUCT,
-            enums.DML_OPERATOR_CUMULATIVE_SUMMATION,
-            enums.DML_OPERATOR_DIAGONAL_MATRIX,
-            enums.DML_OPERATOR_FILL_VALUE_CONSTANT,
-            enums.DML_OPERATOR_FILL_VALUE_SEQUENCE,
-            enums.DML_OPERATOR_GATHER_ELEMENTS,
-            enums.DML_OPERATOR_GEMM,
-            enums.DML_OPERATOR_JOIN,
-            enums.DML_OPERATOR_LP_NORMALIZATION,
-            enums.DML_OPERATOR_MATRIX_MULTIPLY_INTEGER,
-            enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1,
-            enums.DML_OPERATOR_ONE_HOT,
-            enums.DML_OPERATOR_PADDING,
-            enums.DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY,
-            enums.DML_OPERATOR_REDUCE,
-            enums.DML_OPERATOR_REVERSE_SUBSEQUENCES,
-            enums.DML_OPERATOR_SCATTER,
-            enums.DML_OPERATOR_SLICE,
-            enums.DML_OPERATOR_SLICE1,
-            enums.DML_OPERATOR_SPLIT,
-            enums.DML_OPERATOR_TILE,
-            enums.DML_OPERATOR_TOP_K,
-            enums.DML_OPERATOR_TOP_K1,
-        ),
-        0,
-    ),
-}
+    "CONVOLUTION": 2,
+    **dict.fromkeys((
+        "CAST", "CUMULATIVE_PRODUCT", "CUMULATIVE_SUMMATION", "DIAGONAL_MATRIX", "FILL_VALUE_CONSTANT",
+        "FILL_VALUE_SEQUENCE", "GATHER_ELEMENTS", "GEMM", "JOIN", "LP_NORMALIZATION", "MATRIX_MULTIPLY_INTEGER",
+        "MEAN_VARIANCE_NORMALIZATION1", "ONE_HOT", "PADDING", "QUANTIZED_LINEAR_MATRIX_MULTIPLY", "REDUCE",
+        "REVERSE_SUBSEQUENCES", "SCATTER", "SLICE", "SLICE1", "SPLIT", "TILE", "TOP_K", "TOP_K1",
+    ), 0),
+}  # fmt: skip
 #: Stride of a dimension of size 1, where any stride is valid.
 _OF_ONE = 1
-_ELEMENT_WISE = ("DML_OPERATOR_ELEMENT_WISE_", "DML_OPERATOR_ACTIVATION_")
+_ELEMENT_WISE = ("ELEMENT_WISE_", "ACTIVATION_")
 #: Attributes of one value per dimension, with the value for a dimension of size 1.
 _PER_DIMENSION = {
     "Offsets": 0, "Sizes": 1, "Strides": 1, "InputWindowOffsets": 0, "InputWindowSizes": 1, "InputWindowStrides": 1,
@@ -79,8 +55,8 @@ def missing_dimensions(
 
 
 def _position(cls: type[OperatorDesc]) -> int | None:
-    kind = cls.OPERATOR_TYPE
-    return 0 if kind.name.startswith(_ELEMENT_WISE) else _POSITIONS.get(kind)
+    name = short_name(cls.OPERATOR_TYPE)
+    return 0 if name.startswith(_ELEMENT_WISE) else _POSITIONS.get(name)
 
 
 def widened(desc: DML_BUFFER_TENSOR_DESC, cls: type[OperatorDesc], count: int) -> DML_BUFFER_TENSOR_DESC:

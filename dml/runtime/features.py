@@ -48,54 +48,22 @@ class _Structure(NamedTuple):
 
 
 STRUCTURES = (
-    _Structure(
-        "VkPhysicalDevice16BitStorageFeatures",
-        1000083000,
-        (1, 1, 0),
-        "VK_KHR_16bit_storage",
-        ("storage_16bit", "", "", ""),
-    ),
-    _Structure(
-        "VkPhysicalDevice8BitStorageFeatures", 1000177000, (1, 2, 0), "VK_KHR_8bit_storage", ("storage_8bit", "", "")
-    ),
-    _Structure(
-        "VkPhysicalDeviceShaderFloat16Int8Features",
-        1000082000,
-        (1, 2, 0),
-        "VK_KHR_shader_float16_int8",
-        ("float16", "int8"),
-    ),
-    _Structure(
-        "VkPhysicalDeviceShaderIntegerDotProductFeatures",
-        1000280000,
-        (1, 3, 0),
-        "VK_KHR_shader_integer_dot_product",
-        ("integer_dot_product",),
-    ),
-    _Structure(
-        "VkPhysicalDeviceVulkanMemoryModelFeatures",
-        1000211000,
-        (1, 2, 0),
-        "VK_KHR_vulkan_memory_model",
-        # With the memory model enabled but its device scope not, atomics are not allowed
-        ("memory_model", "memory_model", ""),
-    ),
-    _Structure(
-        "VkPhysicalDeviceCooperativeMatrixFeaturesKHR",
-        1000506000,
-        _NEVER,
-        "VK_KHR_cooperative_matrix",
-        ("cooperative_matrices", ""),
-    ),
-    _Structure(
-        "VkPhysicalDeviceCooperativeMatrix2FeaturesNV",
-        1000593000,
-        _NEVER,
-        "VK_NV_cooperative_matrix2",
-        ("", "", "matrix_reductions", "matrix_reductions", "", "", ""),
-        (1, 3, 0),
-    ),
-)
+    _Structure("VkPhysicalDevice16BitStorageFeatures", 1000083000, (1, 1, 0), "VK_KHR_16bit_storage",
+               ("storage_16bit", "", "", "")),
+    _Structure("VkPhysicalDevice8BitStorageFeatures", 1000177000, (1, 2, 0), "VK_KHR_8bit_storage",
+               ("storage_8bit", "", "")),
+    _Structure("VkPhysicalDeviceShaderFloat16Int8Features", 1000082000, (1, 2, 0), "VK_KHR_shader_float16_int8",
+               ("float16", "int8")),
+    _Structure("VkPhysicalDeviceShaderIntegerDotProductFeatures", 1000280000, (1, 3, 0),
+               "VK_KHR_shader_integer_dot_product", ("integer_dot_product",)),
+    # With the memory model enabled but its device scope not, atomics are not allowed.
+    _Structure("VkPhysicalDeviceVulkanMemoryModelFeatures", 1000211000, (1, 2, 0), "VK_KHR_vulkan_memory_model",
+               ("memory_model", "memory_model", "")),
+    _Structure("VkPhysicalDeviceCooperativeMatrixFeaturesKHR", 1000506000, _NEVER, "VK_KHR_cooperative_matrix",
+               ("cooperative_matrices", "")),
+    _Structure("VkPhysicalDeviceCooperativeMatrix2FeaturesNV", 1000593000, _NEVER, "VK_NV_cooperative_matrix2",
+               ("", "", "matrix_reductions", "matrix_reductions", "", "", ""), (1, 3, 0)),
+)  # fmt: skip
 
 #: Float controls are properties, not features: where supported, they need not be enabled.
 _FLOAT_CONTROLS, _FLOAT_CONTROLS_CORE = "VK_KHR_shader_float_controls", (1, 2, 0)
@@ -113,19 +81,9 @@ _SUBGROUP_OPERATIONS = {
 }
 
 #: VkComponentTypeKHR
-_COMPONENTS = {
-    0: "FLOAT16",
-    1: "FLOAT32",
-    2: "FLOAT64",
-    3: "INT8",
-    4: "INT16",
-    5: "INT32",
-    6: "INT64",
-    7: "UINT8",
-    8: "UINT16",
-    9: "UINT32",
-    10: "UINT64",
-}
+_COMPONENTS = dict(enumerate((
+    "FLOAT16", "FLOAT32", "FLOAT64", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
+)))  # fmt: skip
 _SUBGROUP_SCOPE = 3
 
 #: Features that older compilers lack: name, GLSL extension, and the first glslang version with it.

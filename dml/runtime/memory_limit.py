@@ -1,7 +1,5 @@
 """DML_MEMORY_LIMIT: the maximum device memory that the library may allocate."""
 
-from __future__ import annotations
-
 import os
 
 from dml.errors import DMLError

@@ -4,8 +4,6 @@ Mesa 22.3.6's llvmpipe recompiles a kernel for each combination of two facts per
 is a power of two, and whether bits 8 to 15 of the view's size are zero (which it takes for the last mipmap level).
 """
 
-from __future__ import annotations
-
 from dml.runtime.memory import PIECE_ALIGNMENT
 
 

@@ -31,41 +31,22 @@ _RULES: dict[type[OperatorDesc], Rule] = {}
 _FUSED_RULES: dict[type[OperatorDesc], Rule] = {}
 
 _O = DML_OPERATOR_TYPE
+
+
+def _activations(*names: str) -> list[DML_OPERATOR_TYPE]:
+    return [DML_OPERATOR_TYPE[f"DML_OPERATOR_ACTIVATION_{name}"] for name in names]
+
+
 #: The activations that other operators can fuse (dml-fused-activations).
-FUSABLE_ACTIVATIONS: frozenset[DML_OPERATOR_TYPE] = frozenset({
-    _O.DML_OPERATOR_ACTIVATION_LINEAR,
-    _O.DML_OPERATOR_ACTIVATION_SIGMOID,
-    _O.DML_OPERATOR_ACTIVATION_HARD_SIGMOID,
-    _O.DML_OPERATOR_ACTIVATION_TANH,
-    _O.DML_OPERATOR_ACTIVATION_SCALED_TANH,
-    _O.DML_OPERATOR_ACTIVATION_RELU,
-    _O.DML_OPERATOR_ACTIVATION_LEAKY_RELU,
-    _O.DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU,
-    _O.DML_OPERATOR_ACTIVATION_ELU,
-    _O.DML_OPERATOR_ACTIVATION_CELU,
-    _O.DML_OPERATOR_ACTIVATION_SCALED_ELU,
-    _O.DML_OPERATOR_ACTIVATION_SOFTPLUS,
-    _O.DML_OPERATOR_ACTIVATION_PARAMETRIC_SOFTPLUS,
-    _O.DML_OPERATOR_ACTIVATION_SOFTSIGN,
-    _O.DML_OPERATOR_ACTIVATION_IDENTITY,
-    _O.DML_OPERATOR_ACTIVATION_SHRINK,
-    _O.DML_OPERATOR_ACTIVATION_GELU,
-})  # fmt: skip
+FUSABLE_ACTIVATIONS: frozenset[DML_OPERATOR_TYPE] = frozenset(_activations(
+    "LINEAR", "SIGMOID", "HARD_SIGMOID", "TANH", "SCALED_TANH", "RELU", "LEAKY_RELU", "THRESHOLDED_RELU", "ELU", "CELU",
+    "SCALED_ELU", "SOFTPLUS", "PARAMETRIC_SOFTPLUS", "SOFTSIGN", "IDENTITY", "SHRINK", "GELU",
+))  # fmt: skip
 #: Activations of recurrent networks in addition to the fusable ones: their pages exclude none. Activations of two
 #: tensors (PARAMETERIZED_RELU, RELU_GRAD) cannot be given as ActivationDescs, whose tensors are None.
-_ALSO_IN_NETWORKS: dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL] = dict.fromkeys(
-    (
-        _O.DML_OPERATOR_ACTIVATION_HARDMAX,
-        _O.DML_OPERATOR_ACTIVATION_HARDMAX1,
-        _O.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX,
-        _O.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
-        _O.DML_OPERATOR_ACTIVATION_SOFTMAX,
-        _O.DML_OPERATOR_ACTIVATION_SOFTMAX1,
-        _O.DML_OPERATOR_ACTIVATION_SWISH,
-        _O.DML_OPERATOR_ACTIVATION_HARD_SWISH,
-    ),
-    DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
-)
+_ALSO_IN_NETWORKS: dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL] = dict.fromkeys(_activations(
+    "HARDMAX", "HARDMAX1", "LOG_SOFTMAX", "LOG_SOFTMAX1", "SOFTMAX", "SOFTMAX1", "SWISH", "HARD_SWISH",
+), DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)  # fmt: skip
 #: Additional activations that some operators can fuse, with the first level if it is later than the activation itself
 #: (dml-fused-activations, feature level history).
 ALSO_FUSABLE: dict[DML_OPERATOR_TYPE, dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL]] = {

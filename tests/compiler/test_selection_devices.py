@@ -205,6 +205,8 @@ def test_every_chip_has_a_kernel(name: str) -> None:
     target = chip(name)
     sizes = WindowSizes(8, 1, 64, 64, (1, 56, 56), (1, 3, 3), (1, 1, 1), (1, 1, 1))
     assert (implicit_tile(target, sizes) is None) == (name == "a702")
+    if name == "V3D":  # checks of the depth take registers
+        assert implicit_tile(target, sizes, flat=False).tile_k < implicit_tile(target, sizes).tile_k
     each = WindowSizes(1, 192, 1, 1, (1, 28, 28), (1, 3, 3), (1, 2, 2), (1, 1, 1))
     assert depthwise_tile(target, each, 16, fours=False) is not None
     assert (byte_kernel(target, 2048, 2048, 2048, 1) is None) == (name in ("vega10", "kepler", "V3D", "a702"))

@@ -107,7 +107,7 @@ LEVELS = {
 
 
 def test_every_operator_has_a_case():
-    assert {short_name(kind) for kind in _POSITIONS} <= CASES.keys()
+    assert _POSITIONS.keys() <= CASES.keys()
 
 
 def _outputs(device, make, level):

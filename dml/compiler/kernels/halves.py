@@ -1,7 +1,5 @@
 """FLOAT16 arithmetic in kernels selected for it (shaders/gemm/halves.glsl)."""
 
-from __future__ import annotations
-
 
 def half_arithmetic(steps: int) -> str:
     """Return the GLSL extensions for FLOAT16 arithmetic over ``steps`` steps; empty for none.

@@ -246,7 +246,7 @@ _FEWEST_OUTPUTS, _FEWEST_TERMS = 12, 8
 #: Maximum number of steps of k in a table, and maximum number of elements that a window with a table may span along an
 #: axis.
 _LARGEST_TABLE, _MOST_REACH = 512, 1023
-#: Steps of k of a tile for windows deeper than one element, on devices with the fewest registers: Mesa spilled 9
+#: Steps of k of a tile for windows that are not flat, on devices with the fewest registers: Mesa spilled 9
 #: registers with 8 steps on V3D 7.1.
 _STEPS_OF_VOLUMES = 4
 #: Workgroups that an H100 runs at once, one per core.
@@ -412,10 +412,12 @@ def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
     return not profile(target).shares_memory and sizes.outputs >= OUTPUTS_WORTH_THINNING
 
 
-def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -> ImplicitTile | None:
+def implicit_tile(
+    target: Target, sizes: WindowSizes, *, halves: bool = False, flat: bool = True
+) -> ImplicitTile | None:
     """Return the tile of a convolution as a matrix product through shared memory; None if another kernel is chosen.
 
-    halves: the tensors are FLOAT16.
+    halves: the tensors are FLOAT16. flat: windows are one element deep and never outside x along the depth.
     """
     is_small = sizes.outputs < _FEWEST_OUTPUTS or sizes.products < _FEWEST_TERMS
     if is_small or not profile(target).shares_memory:
@@ -435,7 +437,7 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
     ]
     kind = "implicit in halves" if steps else "implicit"
     tile = tuned(target, "convolution", lambda: f"{kind} {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
-    if sizes.taps[0] > 1 and not loads_ahead(target):
+    if not flat and not loads_ahead(target):
         tile = replace(tile, tile_k=max(_STEPS_OF_VOLUMES, steps))
     larger = replace(tile, tile_k=16)
     if not keeps_loads(target, larger.loads):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml import descriptors as d
+from dml import enums
 from dml.capability import short_name
 from dml.conformance.filling import filled
 from dml.conformance.layouts import UNTOUCHED, Tensor, from_bytes
@@ -21,14 +22,6 @@ from dml.conformance.values import Values
 from dml.conformance.variety import exact
 from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
 from dml.descriptors.base import OperatorDesc
-from dml.enums import (
-    DML_MULTIHEAD_ATTENTION_MASK_TYPE,
-    DML_TENSOR_DATA_TYPE_FLOAT16,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE_INT8,
-    DML_TENSOR_DATA_TYPE_INT32,
-    DML_TENSOR_DATA_TYPE_UINT8,
-)
 from dml.shapes import trailing, with_rank
 
 Array = npt.NDArray[Any]
@@ -84,7 +77,9 @@ def _describe(operator: Any, choice: Choice) -> OperatorDesc:
     mask = short_name(choice.mask)
     if mask != "NONE":
         shape = _mask_sizes(mask, (batch, heads, queries, total))
-        tensors["MaskTensor"] = tensor(DML_TENSOR_DATA_TYPE_INT32, with_rank(shape, max(len(shape), choice.rank - 1)))
+        tensors["MaskTensor"] = tensor(
+            enums.DML_TENSOR_DATA_TYPE_INT32, with_rank(shape, max(len(shape), choice.rank - 1))
+        )
     if getattr(choice, "lengths", False):
         if not past:
             raise Skip("lengths without a past")
@@ -222,7 +217,7 @@ def _parameters(operator: type[OperatorDesc], heads: Mapping[str, Any]) -> dict[
         "sizes": _SIZES,
         "heads": heads,
         "source": {source: source for source in _SOURCES},
-        "mask": enumerators(DML_MULTIHEAD_ATTENTION_MASK_TYPE),
+        "mask": enumerators(enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE),
         # Scores so far apart that most exponentials are 0
         "scale": {"root": None, "90": 90.0},
         "filter": {"-64": -64.0, "-1e4": -1e4, "-1": -1.0},
@@ -260,7 +255,7 @@ def _inserted(choice: Choice) -> OWN_INSERT_ROWS_OPERATOR_DESC:
     batch, heads, rows, places, size = choice.sizes
     return OWN_INSERT_ROWS_OPERATOR_DESC(
         tensor(choice.type, (batch, heads, rows, size)),
-        tensor(DML_TENSOR_DATA_TYPE_INT32, (batch,)),
+        tensor(enums.DML_TENSOR_DATA_TYPE_INT32, (batch,)),
         tensor(choice.type, (batch, heads, places, size)),
     )
 
@@ -289,10 +284,10 @@ subject(
     OWN_INSERT_ROWS_OPERATOR_DESC,
     parameters={
         "type": {
-            "FLOAT32": DML_TENSOR_DATA_TYPE_FLOAT32,
-            "FLOAT16": DML_TENSOR_DATA_TYPE_FLOAT16,
-            "INT8": DML_TENSOR_DATA_TYPE_INT8,
-            "UINT8": DML_TENSOR_DATA_TYPE_UINT8,
+            "FLOAT32": enums.DML_TENSOR_DATA_TYPE_FLOAT32,
+            "FLOAT16": enums.DML_TENSOR_DATA_TYPE_FLOAT16,
+            "INT8": enums.DML_TENSOR_DATA_TYPE_INT8,
+            "UINT8": enums.DML_TENSOR_DATA_TYPE_UINT8,
         },
         "sizes": sizes("2x3x2x7x5", "1x1x1x1x1", "3x2x1x9x8", "2x2x4x6x64"),
     },

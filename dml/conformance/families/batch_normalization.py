@@ -8,7 +8,7 @@ from dml import descriptors as d
 from dml.conformance.activations import fused
 from dml.conformance.filling import filled, finite
 from dml.conformance.layouts import Tensor
-from dml.conformance.parameters import Choice, flags, sizes, tensor, types_of, whole_along
+from dml.conformance.parameters import Choice, flags, sizes, tensor, whole_along
 from dml.conformance.references import normalization as reference
 from dml.conformance.references.fused import activated
 from dml.conformance.references.rounded import rounded
@@ -68,7 +68,6 @@ def _batch(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     d.DML_BATCH_NORMALIZATION_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_BATCH_NORMALIZATION_OPERATOR_DESC, "InputTensor"),
         "sizes": _SIZES,
         "kept": _KEPT,
         "other": _KEPT,
@@ -111,7 +110,6 @@ def _training(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC, "InputTensor"),
         "sizes": _SIZES,
         "kept": _KEPT,
         "add": flags(),
@@ -153,7 +151,7 @@ def _batch_grad(desc: Any, inputs: Inputs) -> Outputs:
 for _operator in (d.DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, d.DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC):
     subject(
         _operator,
-        parameters={"type": types_of(_operator, "InputTensor"), "sizes": _SIZES, "kept": _KEPT, "epsilon": _EPSILONS},
+        parameters={"sizes": _SIZES, "kept": _KEPT, "epsilon": _EPSILONS},
         describe=lambda choice, operator=_operator: _describe_batch_grad(operator, choice),
         reference=_batch_grad,
         inputs=_inputs,

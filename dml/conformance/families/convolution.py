@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dml import descriptors as d
+from dml import enums
 from dml.conformance.activations import fused
 from dml.conformance.filling import filled, finite
 from dml.conformance.layouts import Tensor
@@ -22,14 +23,6 @@ from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
 from dml.conformance.windows import along
 from dml.descriptors.base import OperatorDesc
-from dml.enums import (
-    DML_CONVOLUTION_DIRECTION,
-    DML_CONVOLUTION_DIRECTION_BACKWARD,
-    DML_CONVOLUTION_MODE,
-    DML_CONVOLUTION_MODE_CONVOLUTION,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE_INT32,
-)
 from dml.shapes import convolved_sizes, transposed_sizes
 
 #: Batch, channels per group, spatial sizes: one to three dimensions, with sizes of one, primes, and enough elements for
@@ -77,7 +70,7 @@ def _arguments(desc: Any) -> tuple[Any, ...]:
 
 
 def _describe(choice: Choice) -> OperatorDesc:
-    backward = choice.direction == DML_CONVOLUTION_DIRECTION_BACKWARD
+    backward = choice.direction == enums.DML_CONVOLUTION_DIRECTION_BACKWARD
     if not backward and any(choice.output_padding):
         raise Skip("output padding belongs to backward convolutions")
     geometry = _geometry(choice, backward=backward)
@@ -96,9 +89,9 @@ def _describe(choice: Choice) -> OperatorDesc:
 
 
 def _convolution(desc: Any, inputs: Inputs) -> Outputs:
-    backward = desc.Direction == DML_CONVOLUTION_DIRECTION_BACKWARD
+    backward = desc.Direction == enums.DML_CONVOLUTION_DIRECTION_BACKWARD
     convolve = reference.backward if backward else reference.forward
-    arguments = (*_arguments(desc), desc.Mode == DML_CONVOLUTION_MODE_CONVOLUTION, desc.OutputPadding)
+    arguments = (*_arguments(desc), desc.Mode == enums.DML_CONVOLUTION_MODE_CONVOLUTION, desc.OutputPadding)
     x, w = (inputs[name].astype(np.float64) for name in ("InputTensor", "FilterTensor"))
     bias = inputs["BiasTensor"].astype(np.float64) if "BiasTensor" in inputs else 0.0
     values = convolve(x, w, *arguments) + bias
@@ -115,13 +108,12 @@ def _convolution(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     d.DML_CONVOLUTION_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_CONVOLUTION_OPERATOR_DESC, "InputTensor"),
         "sizes": {**_SIZES, **sizes("1x17x12x12")},
         **_CHANNELS,
         **_ALONG,
         "output_padding": {"0": (0,), "1.0": (1, 0)},
-        "mode": enumerators(reversed(DML_CONVOLUTION_MODE)),
-        "direction": enumerators(DML_CONVOLUTION_DIRECTION),
+        "mode": enumerators(reversed(enums.DML_CONVOLUTION_MODE)),
+        "direction": enumerators(enums.DML_CONVOLUTION_DIRECTION),
         "bias": flags(),
         "activation": fused("RELU", "SIGMOID", "SHRINK"),
     },
@@ -161,7 +153,7 @@ def _describe_integer(choice: Choice) -> OperatorDesc:
     geometry = _geometry(choice)
     return d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC(
         **_quantized_tensors(choice, geometry),
-        OutputTensor=tensor(DML_TENSOR_DATA_TYPE_INT32, geometry["result"]),
+        OutputTensor=tensor(enums.DML_TENSOR_DATA_TYPE_INT32, geometry["result"]),
         **geometry["window"],
     )
 
@@ -169,14 +161,14 @@ def _describe_integer(choice: Choice) -> OperatorDesc:
 def _describe_quantized(choice: Choice) -> OperatorDesc:
     geometry = _geometry(choice)
     found = _quantized_tensors(choice, geometry)
-    found["InputScaleTensor"] = _parameter(choice, DML_TENSOR_DATA_TYPE_FLOAT32)
-    found["FilterScaleTensor"] = _parameter(choice, DML_TENSOR_DATA_TYPE_FLOAT32, _filters(choice, geometry))
-    found["OutputScaleTensor"] = _parameter(choice, DML_TENSOR_DATA_TYPE_FLOAT32)
+    found["InputScaleTensor"] = _parameter(choice, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
+    found["FilterScaleTensor"] = _parameter(choice, enums.DML_TENSOR_DATA_TYPE_FLOAT32, _filters(choice, geometry))
+    found["OutputScaleTensor"] = _parameter(choice, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
     if choice.zero_points:
         found["OutputZeroPointTensor"] = _parameter(choice, choice.output_type)
     if choice.bias:
         shape = (1, geometry["weights"][0], *(1,) * (len(geometry["result"]) - 2))
-        found["BiasTensor"] = tensor(DML_TENSOR_DATA_TYPE_INT32, shape)
+        found["BiasTensor"] = tensor(enums.DML_TENSOR_DATA_TYPE_INT32, shape)
     return d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC(
         **found, OutputTensor=tensor(choice.output_type, geometry["result"]), **geometry["window"]
     )
@@ -216,7 +208,6 @@ def _quantized(desc: Any, inputs: Inputs) -> Outputs:
 
 def _parameters(operator: type[OperatorDesc], more: dict[str, Any]) -> Parameters:
     return {
-        "type": types_of(operator, "InputTensor"),
         "filter_type": types_of(operator, "FilterTensor"),
         **more,
         "sizes": _FLAT_SIZES,

@@ -123,10 +123,6 @@ for _name, _floats, _integers in (
 pointwise(_of("ATAN_YX"), np.arctan2, LIBRARY)
 
 
-def _cancelled(a: Any, b: Any, FusedActivation: Any) -> Any:
-    return activations.cancelled_by(FusedActivation, a + b)
-
-
 def _activated(a: Any, b: Any, FusedActivation: Any) -> Any:
     """Apply the activation to the sum in float32."""
     total = a + b if FusedActivation is None else (a + b).astype(np.float32).astype(np.float64)
@@ -137,7 +133,7 @@ pointwise(
     _of("ADD1"),
     _activated,
     lambda desc: webnn(1, 1).and_then(activations.limit_of(desc.FusedActivation)),
-    absolute=_cancelled,
+    absolute=lambda a, b, FusedActivation: activations.cancelled_by(FusedActivation, a + b),
     activation={label: {"FusedActivation": desc} for label, desc in fused().items()},
 )
 

@@ -67,7 +67,6 @@ _QUANTIZE = d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC
 subject(
     _QUANTIZE,
     parameters={
-        "type": types_of(_QUANTIZE, "InputTensor"),
         "sizes": SIZES,
         "to": types_of(_QUANTIZE, "OutputTensor"),
         "zero_point": flags(),
@@ -107,7 +106,6 @@ _DEQUANTIZE = d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC
 subject(
     _DEQUANTIZE,
     parameters={
-        "type": types_of(_DEQUANTIZE, "InputTensor"),
         "sizes": SIZES,
         "to": types_of(_DEQUANTIZE, "OutputTensor"),
         "zero_point": flags(),
@@ -158,7 +156,6 @@ def _add(desc: Any, given: Inputs) -> dict[str, Expected]:
 subject(
     _ADD,
     parameters={
-        "type": types_of(_ADD, "ATensor"),
         "sizes": SIZES,
         "b": types_of(_ADD, "BTensor"),
         "to": types_of(_ADD, "OutputTensor"),

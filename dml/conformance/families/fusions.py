@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dml import enums
 from dml.conformance.graphs import SUITE_OPERATOR_TYPE, GraphDesc
 from dml.conformance.layouts import Tensor, owned
 from dml.conformance.limits import Expected, sum_of_products
@@ -21,12 +22,6 @@ from dml.conformance.references.activations import ACTIVATIONS
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
 from dml.conformance.variety import exact
-from dml.enums import (
-    DML_TENSOR_DATA_TYPE_FLOAT16,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE_INT32,
-    DML_TENSOR_DATA_TYPE_UINT8,
-)
 from dml.graph import operations as op
 
 Array = npt.NDArray[Any]
@@ -35,7 +30,7 @@ _Arrays = Mapping[str, Array]
 
 #: Steps of the deep chain, two operators each: too many for one expression, so that it takes two kernels.
 _DEEP = 70
-_INT32 = DML_TENSOR_DATA_TYPE_INT32
+_INT32 = enums.DML_TENSOR_DATA_TYPE_INT32
 #: Channels of the convolved image and of its result, and the filter's window.
 _CHANNELS, _WINDOW = 5, 3
 #: Inputs that are parameters of a trained model.
@@ -142,7 +137,7 @@ _FORMS: Mapping[str, _Form] = {
         lambda t: op.add(op.cast(op.cast(op.multiply(t["A"], 0.5), _INT32), t["A"].data_type), t["B"]),
         lambda t: np.trunc(t["A"] * 0.5) + t["B"],
     ),
-    "quantized": _Form("Bytes More", _quantized, _quantized_values, DML_TENSOR_DATA_TYPE_UINT8),
+    "quantized": _Form("Bytes More", _quantized, _quantized_values, enums.DML_TENSOR_DATA_TYPE_UINT8),
     "bytes_between": _Form(
         "A B",
         lambda t: op.add(
@@ -188,7 +183,7 @@ _FORMS: Mapping[str, _Form] = {
         "A W",
         lambda t: op.cast(op.gemm(t["A"], t["W"]), _INT32),
         lambda t: t["A"] @ t["W"],
-        DML_TENSOR_DATA_TYPE_INT32,
+        enums.DML_TENSOR_DATA_TYPE_INT32,
     ),
     "product_in_other_sizes": _Form(
         "A W C",
@@ -225,7 +220,7 @@ def _input(name: str, choice: Choice) -> Tensor:
         "Weights": (_CHANNELS, _CHANNELS, _WINDOW, _WINDOW),
         **dict.fromkeys(_PARAMETERS[1:], (_CHANNELS,)),
     }
-    kind = DML_TENSOR_DATA_TYPE_UINT8 if name in ("Bytes", "More") else choice.type
+    kind = enums.DML_TENSOR_DATA_TYPE_UINT8 if name in ("Bytes", "More") else choice.type
     result = tensor(kind, shapes.get(name, (rows, columns)))
     return owned(result) if name in _PARAMETERS and choice.constant else result
 
@@ -234,7 +229,7 @@ def _described(choice: Choice) -> _Fused:
     form = choice.form
     if choice.constant and "Weights" not in form.reads:
         raise Skip("the form has no parameters")
-    if form.kind == DML_TENSOR_DATA_TYPE_UINT8 and choice.type != DML_TENSOR_DATA_TYPE_FLOAT32:
+    if form.kind == enums.DML_TENSOR_DATA_TYPE_UINT8 and choice.type != enums.DML_TENSOR_DATA_TYPE_FLOAT32:
         raise Skip("the form has no tensor of the case's data type")
     given = {name: _input(name, choice) for name in form.reads.split()}
     kind = choice.type if form.kind is None else form.kind
@@ -279,7 +274,7 @@ def _reference(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     _Fused,
     parameters={
-        "type": {"FLOAT32": DML_TENSOR_DATA_TYPE_FLOAT32, "FLOAT16": DML_TENSOR_DATA_TYPE_FLOAT16},
+        "type": {"FLOAT32": enums.DML_TENSOR_DATA_TYPE_FLOAT32, "FLOAT16": enums.DML_TENSOR_DATA_TYPE_FLOAT16},
         "form": _FORMS,
         "sizes": sizes("6x40", "5x7", "33x64", "2x128"),
         "constant": flags(),

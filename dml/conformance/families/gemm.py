@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dml import descriptors as d
+from dml import enums
 from dml.conformance.activations import activation_class, fused
 from dml.conformance.filling import filled, finite
 from dml.conformance.layouts import Tensor
@@ -18,13 +19,6 @@ from dml.conformance.references.rounded import Rounded
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
-from dml.enums import (
-    DML_MATRIX_TRANSFORM_NONE,
-    DML_MATRIX_TRANSFORM_TRANSPOSE,
-    DML_TENSOR_DATA_TYPE_FLOAT16,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE_INT32,
-)
 
 #: Rows, terms and columns: ones, primes, a single row or column, and sizes for a few workgroups.
 _SIZES = sizes("5x7x3", "1x1x1", "1x61x17", "23x5x1", "2x1x19", "34x48x36", "70x33x65")
@@ -41,8 +35,8 @@ def _describe_gemm(choice: Choice) -> OperatorDesc:
         BTensor=tensor(choice.type, (*batch, *((n, k) if choice.trans_b else (k, n)))),
         CTensor=tensor(choice.type, (*batch, m, n)) if choice.c else None,
         OutputTensor=tensor(choice.type, (*batch, m, n)),
-        TransA=DML_MATRIX_TRANSFORM_TRANSPOSE if choice.trans_a else DML_MATRIX_TRANSFORM_NONE,
-        TransB=DML_MATRIX_TRANSFORM_TRANSPOSE if choice.trans_b else DML_MATRIX_TRANSFORM_NONE,
+        TransA=enums.DML_MATRIX_TRANSFORM_TRANSPOSE if choice.trans_a else enums.DML_MATRIX_TRANSFORM_NONE,
+        TransB=enums.DML_MATRIX_TRANSFORM_TRANSPOSE if choice.trans_b else enums.DML_MATRIX_TRANSFORM_NONE,
         Alpha=choice.alpha,
         Beta=choice.beta,
         FusedActivation=choice.activation,
@@ -51,7 +45,7 @@ def _describe_gemm(choice: Choice) -> OperatorDesc:
 
 def _gemm(desc: Any, inputs: Inputs) -> Outputs:
     a, b, c = (Rounded(inputs[name]) if name in inputs else None for name in ("ATensor", "BTensor", "CTensor"))
-    turned = DML_MATRIX_TRANSFORM_TRANSPOSE
+    turned = enums.DML_MATRIX_TRANSFORM_TRANSPOSE
     product = products.gemm(
         a, b, c, desc.Alpha, desc.Beta, a_turned=desc.TransA == turned, b_turned=desc.TransB == turned
     )
@@ -68,7 +62,6 @@ def _gemm(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     d.DML_GEMM_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_GEMM_OPERATOR_DESC, "ATensor"),
         "sizes": _SIZES,
         "batch": _BATCHES,
         "trans_a": flags(),
@@ -147,10 +140,6 @@ _TYPES = {
 }
 
 
-def _matrix_multiply_integer(desc: Any, inputs: Inputs) -> Outputs:
-    return {"OutputTensor": Expected(_sums(inputs).astype(np.int32))}
-
-
 subject(
     d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
     parameters={
@@ -160,9 +149,9 @@ subject(
     },
     describe=lambda choice: d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(
         **_integer_tensors(choice, choice.b_type),
-        OutputTensor=tensor(DML_TENSOR_DATA_TYPE_INT32, (*choice.batch, choice.sizes[0], choice.sizes[2])),
+        OutputTensor=tensor(enums.DML_TENSOR_DATA_TYPE_INT32, (*choice.batch, choice.sizes[0], choice.sizes[2])),
     ),
-    reference=_matrix_multiply_integer,
+    reference=lambda desc, inputs: {"OutputTensor": Expected(_sums(inputs).astype(np.int32))},
     inputs=_integer_inputs,
 )
 
@@ -171,7 +160,7 @@ def _describe_quantized(choice: Choice) -> OperatorDesc:
     m, _, n = choice.sizes
     found = _integer_tensors(choice, choice.b_type)
     for which, axis, count in (("A", -2, m), ("B", -1, n), ("Output", -2, m)):
-        found[f"{which}ScaleTensor"] = _parameter(choice, DML_TENSOR_DATA_TYPE_FLOAT32, axis, count)
+        found[f"{which}ScaleTensor"] = _parameter(choice, enums.DML_TENSOR_DATA_TYPE_FLOAT32, axis, count)
     if choice.zero_points:
         found["OutputZeroPointTensor"] = _parameter(choice, choice.output_type, -2, m)
     return d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC(
@@ -230,7 +219,7 @@ subject(
     d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
     parameters={
         "type": _TYPES[d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC],
-        "output_type": {"FLOAT32": DML_TENSOR_DATA_TYPE_FLOAT32, "FLOAT16": DML_TENSOR_DATA_TYPE_FLOAT16},
+        "output_type": {"FLOAT32": enums.DML_TENSOR_DATA_TYPE_FLOAT32, "FLOAT16": enums.DML_TENSOR_DATA_TYPE_FLOAT16},
         "bias": flags(),
         **_INTEGER_PARAMETERS,
     },

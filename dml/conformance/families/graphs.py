@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dml import enums
 from dml.capability import short_name
 from dml.conformance.case import Case
 from dml.conformance.graphs import SUITE_OPERATOR_TYPE, GraphDesc
@@ -18,20 +19,9 @@ from dml.conformance.values import Values
 from dml.conformance.variety import exact
 from dml.descriptors import operators
 from dml.descriptors import quantization as quantized
-from dml.enums import (
-    DML_QUANTIZATION_TYPE,
-    DML_TENSOR_DATA_TYPE_FLOAT16,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE_INT4,
-    DML_TENSOR_DATA_TYPE_INT8,
-    DML_TENSOR_DATA_TYPE_INT32,
-    DML_TENSOR_DATA_TYPE_UINT4,
-    DML_TENSOR_DATA_TYPE_UINT8,
-    DML_TENSOR_DATA_TYPE_UINT16,
-)
 from dml.graph import operations as op
 
-_FLOATS = {"FLOAT32": DML_TENSOR_DATA_TYPE_FLOAT32, "FLOAT16": DML_TENSOR_DATA_TYPE_FLOAT16}
+_FLOATS = {"FLOAT32": enums.DML_TENSOR_DATA_TYPE_FLOAT32, "FLOAT16": enums.DML_TENSOR_DATA_TYPE_FLOAT16}
 _F, _G = "FactorTensor", "AddendTensor"
 
 #: Operators that take an epilogue: a case for each kernel that selection may choose.
@@ -113,7 +103,7 @@ def _with_epilogue(choice: Choice) -> _Epilogue:
     case = _inner(choice)
     desc = case.desc
     ((name, output),) = ((name, described) for name, _, described in tensors(desc.outputs()))
-    if output.DataType == DML_TENSOR_DATA_TYPE_INT32 and choice.type == DML_TENSOR_DATA_TYPE_FLOAT16:
+    if output.DataType == enums.DML_TENSOR_DATA_TYPE_INT32 and choice.type == enums.DML_TENSOR_DATA_TYPE_FLOAT16:
         raise Skip("sums of integers exceed FLOAT16")
     addend = output.Sizes if choice.addend == "whole" else (*(1,) * (output.rank - 1), output.Sizes[-1])
     given = {name: described for name, _, described in tensors(desc.inputs())}
@@ -247,7 +237,7 @@ def _inside_reference(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     _Operator,
     parameters={
-        "type": {**_FLOATS, "INT32": DML_TENSOR_DATA_TYPE_INT32, "UINT8": DML_TENSOR_DATA_TYPE_UINT8},
+        "type": {**_FLOATS, "INT32": enums.DML_TENSOR_DATA_TYPE_INT32, "UINT8": enums.DML_TENSOR_DATA_TYPE_UINT8},
         "of": {short_name(kind): short_name(kind) for kind in operators()},
         "before": {"1": 1, "16": 16},
     },
@@ -295,8 +285,8 @@ subject(
     parameters={
         "type": {
             **_FLOATS,
-            "UINT8": DML_TENSOR_DATA_TYPE_UINT8,
-            "UINT16": DML_TENSOR_DATA_TYPE_UINT16,
+            "UINT8": enums.DML_TENSOR_DATA_TYPE_UINT8,
+            "UINT16": enums.DML_TENSOR_DATA_TYPE_UINT16,
         },
         "sizes": sizes("2x3x4", "5", "3x64", "4x7", "2x128x6"),
         "axis": {"last": "last", "first": "first"},
@@ -326,7 +316,7 @@ def _stored(choice: Choice) -> _StoredWeights:
             (n, k),
             choice.type,
             InputTensor=inputs["NumbersTensor"],
-            QuantizationType=DML_QUANTIZATION_TYPE(len(parameters)),
+            QuantizationType=enums.DML_QUANTIZATION_TYPE(len(parameters)),
             QuantizationTensors=parameters,
         )
         return {"OutputTensor": op.gemm(inputs["ATensor"], weights, transpose_b=True)}
@@ -370,10 +360,10 @@ subject(
     parameters={
         "type": _FLOATS,
         "numbers": {
-            "UINT4": DML_TENSOR_DATA_TYPE_UINT4,
-            "INT4": DML_TENSOR_DATA_TYPE_INT4,
-            "UINT8": DML_TENSOR_DATA_TYPE_UINT8,
-            "INT8": DML_TENSOR_DATA_TYPE_INT8,
+            "UINT4": enums.DML_TENSOR_DATA_TYPE_UINT4,
+            "INT4": enums.DML_TENSOR_DATA_TYPE_INT4,
+            "UINT8": enums.DML_TENSOR_DATA_TYPE_UINT8,
+            "INT8": enums.DML_TENSOR_DATA_TYPE_INT8,
         },
         "sizes": sizes("40x64", "64x256", "7x32", "130x96", "600x1024"),
         "rows": {"1": 1, "2": 2, "5": 5, "33": 33},

@@ -53,19 +53,13 @@ def _maximum(desc: Any, inputs: Inputs) -> Outputs:
     return found
 
 
-for _operator in (
-    d.DML_MAX_POOLING_OPERATOR_DESC,
-    d.DML_MAX_POOLING1_OPERATOR_DESC,
-    d.DML_MAX_POOLING2_OPERATOR_DESC,
-):
-    _indices = (
-        {}
-        if _operator is d.DML_MAX_POOLING_OPERATOR_DESC
-        else {"indices": {"none": None, **types_of(_operator, "OutputIndicesTensor")}}
-    )
+for _operator in (d.DML_MAX_POOLING_OPERATOR_DESC, d.DML_MAX_POOLING1_OPERATOR_DESC, d.DML_MAX_POOLING2_OPERATOR_DESC):
+    _indices: dict[str, Any] = {}
+    if _operator is not d.DML_MAX_POOLING_OPERATOR_DESC:
+        _indices = {"indices": {"none": None, **types_of(_operator, "OutputIndicesTensor")}}
     subject(
         _operator,
-        parameters=window_parameters(_operator, _indices),
+        parameters=window_parameters(_operator, **_indices),
         describe=lambda choice, operator=_operator: _describe_max(operator, choice),
         reference=_maximum,
         inputs=_steps,
@@ -88,16 +82,15 @@ def _max_grad(desc: Any, inputs: Inputs) -> Outputs:
     return gathered(values, terms, desc)
 
 
-def _max_grad_inputs(desc: OperatorDesc, values: Values) -> Inputs:
-    return {**_steps(desc, values), "InputGradientTensor": finite(desc, values)["InputGradientTensor"]}
-
-
 subject(
     d.DML_MAX_POOLING_GRAD_OPERATOR_DESC,
-    parameters=window_parameters(d.DML_MAX_POOLING_GRAD_OPERATOR_DESC, {}),
+    parameters=window_parameters(d.DML_MAX_POOLING_GRAD_OPERATOR_DESC),
     describe=_describe_max_grad,
     reference=_max_grad,
-    inputs=_max_grad_inputs,
+    inputs=lambda desc, values: {
+        **_steps(desc, values),
+        "InputGradientTensor": finite(desc, values)["InputGradientTensor"],
+    },
 )
 
 
@@ -123,7 +116,6 @@ def _unpooling_inputs(desc: Any, values: Values) -> Inputs:
 subject(
     d.DML_MAX_UNPOOLING_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_MAX_UNPOOLING_OPERATOR_DESC, "InputTensor"),
         # The work buffer of 1x1x8x8 fills its allocation exactly.
         "sizes": sizes("2x3x4x5", "1x1x1x1", "1x2x31x1", "3x1x1x7", "1x7x23x19", "1x1x8x8"),
         "more": {"0": (0, 0), "3.1": (3, 1), "0.20": (0, 20)},

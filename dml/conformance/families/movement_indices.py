@@ -239,10 +239,6 @@ def _scatter(choice: Choice) -> d.DML_SCATTER_OPERATOR_DESC:
     )
 
 
-def _scatter_inputs(desc: d.DML_SCATTER_OPERATOR_DESC, values: Values) -> Inputs:
-    return {**_gather_inputs(desc, values), "UpdatesTensor": values.fill(desc.UpdatesTensor)}
-
-
 def _scattered(desc: d.DML_SCATTER_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     x, indices, updates = (inputs[name] for name in desc.input_names)
     return {"OutputTensor": moved(indexing.scatter(x, indices, updates, desc.Axis))}
@@ -252,7 +248,7 @@ subject(
     d.DML_SCATTER_OPERATOR_DESC,
     parameters={**_types(d.DML_SCATTER_OPERATOR_DESC), "sizes": SIZES, "axis": AXES, "count": _COUNTS},
     describe=_scatter,
-    inputs=_scatter_inputs,
+    inputs=lambda desc, values: {**_gather_inputs(desc, values), "UpdatesTensor": values.fill(desc.UpdatesTensor)},
     reference=_scattered,
 )
 

@@ -74,7 +74,7 @@ for _operator, _order, _describe, _reference in (
 ):
     subject(
         _operator,
-        parameters={"type": types_of(_operator, "InputTensor"), "sizes": _IMAGES, "block": _BLOCKS, **_order},
+        parameters={"sizes": _IMAGES, "block": _BLOCKS, **_order},
         describe=partial(_describe, _operator),
         reference=_reference,
     )
@@ -109,7 +109,6 @@ def _reversed(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, inputs: Inputs) ->
 subject(
     d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, "InputTensor"),
         "sizes": SIZES,
         "axis": AXES,
         "lengths": types_of(d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, "SequenceLengthsTensor"),

@@ -41,11 +41,7 @@ def _cast_inputs(desc: d.DML_CAST_OPERATOR_DESC, values: Values) -> Inputs:
 
 subject(
     d.DML_CAST_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_CAST_OPERATOR_DESC, "InputTensor"),
-        "to": types_of(d.DML_CAST_OPERATOR_DESC, "OutputTensor"),
-        "sizes": SIZES,
-    },
+    parameters={"to": types_of(d.DML_CAST_OPERATOR_DESC, "OutputTensor"), "sizes": SIZES},
     describe=lambda choice: d.DML_CAST_OPERATOR_DESC(
         InputTensor=tensor(choice.type, choice.sizes), OutputTensor=tensor(choice.to, choice.sizes)
     ),
@@ -75,11 +71,7 @@ def _filled(desc: d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, inputs: Inputs) -> Ou
 
 subject(
     d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, "OutputTensor"),
-        "sizes": SIZES,
-        "value": SCALARS,
-    },
+    parameters={"sizes": SIZES, "value": SCALARS},
     describe=_constant,
     reference=_filled,
     **_FILLS,
@@ -117,7 +109,6 @@ def _numbered(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, inputs: Inputs) -> 
 subject(
     d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, "OutputTensor"),
         # the kernel splits an element's index into three float32 parts; the highest begins at 2^20
         "sizes": {**SIZES, **sizes("2x600000")},
         "sequence": _SEQUENCES,
@@ -136,7 +127,6 @@ _FAR = 2**31 - 1
 subject(
     d.DML_DIAGONAL_MATRIX_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_DIAGONAL_MATRIX_OPERATOR_DESC, "OutputTensor"),
         "sizes": _MATRICES,
         "offset": {"0": 0, "1": 1, "-2": -2, "far": _FAR, "-far": -_FAR - 1},
         "value": {"1": 1.0, "10.6": 10.6, "0": 0.0},
@@ -181,7 +171,6 @@ def _with_diagonals(desc: d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC, inputs: Inputs) 
 subject(
     d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC, "OutputTensor"),
         "sizes": _MATRICES,
         "input": {"yes": True, "no": False},
         "diagonals": {
@@ -210,7 +199,6 @@ def _scaled(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, inputs: Inputs) -> Outputs
 subject(
     d.DML_VALUE_SCALE_2D_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_VALUE_SCALE_2D_OPERATOR_DESC, "InputTensor"),
         "sizes": sizes("2x3x4x5", "1x1x1x1", "1x1x4x5", "5x3x1x7", "2x3x32x24", "1x1x61x67"),
         "scale": {"1.25": 1.25, "-0.1": -0.1, "0": 0.0, "1": 1.0},
         "bias": {"0.5": (0.5, -1.5, 2.25), "0": (0.0, 0.0, 0.0), "large": (1e4, 2e4, -3e4)},
@@ -287,13 +275,13 @@ def _folded(desc: d.DML_FOLD_OPERATOR_DESC, inputs: Inputs) -> Outputs:
 
 subject(
     d.DML_UNFOLD_OPERATOR_DESC,
-    parameters={"type": types_of(d.DML_UNFOLD_OPERATOR_DESC, "InputTensor"), **_FOLDS},
+    parameters=_FOLDS,
     describe=_unfold,
     reference=lambda desc, inputs: {"OutputTensor": moved(fold.unfold(inputs["InputTensor"], *_attributes(desc)))},
 )
 subject(
     d.DML_FOLD_OPERATOR_DESC,
-    parameters={"type": types_of(d.DML_FOLD_OPERATOR_DESC, "InputTensor"), **_FOLDS},
+    parameters=_FOLDS,
     describe=_fold,
     inputs=lambda desc, values: {"InputTensor": values.finite(desc.InputTensor)},
     reference=_folded,

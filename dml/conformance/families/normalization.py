@@ -8,7 +8,7 @@ from dml import descriptors as d
 from dml.conformance.activations import fused
 from dml.conformance.filling import finite
 from dml.conformance.layouts import Tensor
-from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor, types_of, whole_along
+from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor, whole_along
 from dml.conformance.references import normalization as reference
 from dml.conformance.references.fused import activated
 from dml.conformance.references.rounded import rounded
@@ -86,13 +86,7 @@ def _mean_variance(desc: Any, inputs: Inputs) -> Outputs:
 
 subject(
     d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, "InputTensor"),
-        "sizes": _IMAGES,
-        "across": flags(),
-        "variance": flags(),
-        **_PARAMETERS,
-    },
+    parameters={"sizes": _IMAGES, "across": flags(), "variance": flags(), **_PARAMETERS},
     describe=lambda choice: d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(
         **_normalized(choice), CrossChannel=choice.across, NormalizeVariance=choice.variance
     ),
@@ -101,13 +95,7 @@ subject(
 )
 subject(
     d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, "InputTensor"),
-        "sizes": _SIZES,
-        "axes": _AXES,
-        "variance": flags(),
-        **_PARAMETERS,
-    },
+    parameters={"sizes": _SIZES, "axes": _AXES, "variance": flags(), **_PARAMETERS},
     describe=lambda choice: d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
         **_normalized(choice), Axes=_axes(choice), NormalizeVariance=choice.variance
     ),
@@ -117,7 +105,6 @@ subject(
 subject(
     d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, "InputTensor"),
         "sizes": _SIZES,
         "axes": _AXES,
         "use_mean": flags(),
@@ -150,7 +137,6 @@ def _describe_lp(choice: Choice) -> OperatorDesc:
 subject(
     d.DML_LP_NORMALIZATION_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_LP_NORMALIZATION_OPERATOR_DESC, "InputTensor"),
         "sizes": _SIZES,
         "axis": {"last": -1, "0": 0, "1": 1, "2": 2},
         "epsilon": _EPSILONS,
@@ -212,14 +198,14 @@ def _describe_local_response_grad(choice: Choice) -> OperatorDesc:
 
 subject(
     d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
-    parameters={"type": types_of(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, "InputTensor"), **_REGIONS},
+    parameters=_REGIONS,
     describe=_describe_local_response,
     reference=_local_response,
     inputs=finite,
 )
 subject(
     d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC,
-    parameters={"type": types_of(d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC, "InputTensor"), **_REGIONS},
+    parameters=_REGIONS,
     describe=_describe_local_response_grad,
     reference=_local_response_grad,
     inputs=finite,

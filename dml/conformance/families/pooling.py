@@ -57,7 +57,7 @@ for _operator, _more, _reference in (
 ):
     subject(
         _operator,
-        parameters=window_parameters(_operator, _more),
+        parameters=window_parameters(_operator, **_more),
         describe=lambda choice, operator=_operator: _describe(operator, choice),
         reference=_reference,
         inputs=finite,
@@ -87,9 +87,7 @@ def _average_grad(desc: Any, inputs: Inputs) -> Outputs:
 
 subject(
     d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC,
-    parameters=window_parameters(
-        d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC, {"include_padding": flags()}, "InputGradientTensor"
-    ),
+    parameters=window_parameters(d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC, **_PADDING),
     describe=_describe_average_grad,
     reference=_average_grad,
     inputs=finite,
@@ -147,13 +145,11 @@ subject(
     d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     parameters=window_parameters(
         d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
-        {
-            "output_type": types_of(d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, "OutputTensor"),
-            "include_padding": flags(),
-            "zero_points": flags(),
-            "per": {"tensor": "tensor", "channel": "channel"},
-            "rank": {"all": None, "1": 1},
-        },
+        output_type=types_of(d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, "OutputTensor"),
+        **_PADDING,
+        zero_points=flags(),
+        per={"tensor": "tensor", "channel": "channel"},
+        rank={"all": None, "1": 1},
     ),
     describe=_describe_quantized,
     reference=_quantized,

@@ -95,7 +95,6 @@ for _operator, _reference, _inputs, _values in (
     subject(
         _operator,
         parameters={
-            "type": types_of(_operator, "InputTensor"),
             "sizes": _BLOCKS,
             "to": types_of(_operator, "OutputTensor"),
             "zero_point": flags(),
@@ -148,7 +147,6 @@ def _dynamic(desc: Any, given: Inputs) -> dict[str, Expected]:
 subject(
     d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, "InputTensor"),
         "sizes": ALL_RANKS,
         "to": types_of(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, "OutputTensor"),
         "scale": types_of(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, "OutputScaleTensor"),

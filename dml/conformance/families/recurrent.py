@@ -7,22 +7,17 @@ from functools import partial
 from typing import Any
 
 from dml import descriptors as d
+from dml import enums
 from dml.conformance.activations import fused
 from dml.conformance.filling import filled
 from dml.conformance.layouts import Tensor
-from dml.conformance.parameters import Choice, enumerators, flags, sizes, tensor, types_of
+from dml.conformance.parameters import Choice, enumerators, flags, sizes, tensor
 from dml.conformance.references import recurrent as reference
 from dml.conformance.references.fused import activated
 from dml.conformance.references.rounded import Numbers, each, rounded
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
-from dml.enums import (
-    DML_RECURRENT_NETWORK_DIRECTION,
-    DML_RECURRENT_NETWORK_DIRECTION_BACKWARD,
-    DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL,
-    DML_TENSOR_DATA_TYPE_UINT32,
-)
 
 #: Steps, batch, inputs, hidden units: ones, primes, more units than a workgroup has invocations.
 _SIZES = sizes("5x3x6x10", "1x1x1x1", "3x4x7x33", "7x2x1x5", "2x5x17x67")
@@ -33,11 +28,10 @@ _ACTIVATIONS = fused(*_USUAL, *_OTHERS)
 _OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
 
 
-def _parameters(operator: type[OperatorDesc], usual: tuple[str, ...], more: dict[str, Any]) -> dict[str, Any]:
+def _parameters(*usual: str, **more: Any) -> dict[str, Any]:
     return {
-        "type": types_of(operator, "InputTensor"),
         "sizes": _SIZES,
-        "direction": enumerators(DML_RECURRENT_NETWORK_DIRECTION),
+        "direction": enumerators(enums.DML_RECURRENT_NETWORK_DIRECTION),
         "bias": flags(),
         "start": flags(),
         "lengths": flags(),
@@ -56,7 +50,7 @@ def _with(name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
 def _network(choice: Choice, gates: int) -> dict[str, Any]:
     """Return the fields that all three networks share."""
     steps, batch, size, hidden = choice.sizes
-    both = choice.direction == DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL
+    both = choice.direction == enums.DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL
     directions = 2 if both else 1
     state = tensor(choice.type, (1, directions, batch, hidden))
     functions = [name for of_direction in choice.activations[:directions] for name in of_direction]
@@ -67,7 +61,9 @@ def _network(choice: Choice, gates: int) -> dict[str, Any]:
         "RecurrenceTensor": tensor(choice.type, (1, directions, gates * hidden, hidden)),
         "BiasTensor": tensor(choice.type, (1, 1, directions, 2 * gates * hidden)) if choice.bias else None,
         "HiddenInitTensor": state if choice.start else None,
-        "SequenceLengthsTensor": tensor(DML_TENSOR_DATA_TYPE_UINT32, (1, 1, 1, batch)) if choice.lengths else None,
+        "SequenceLengthsTensor": tensor(enums.DML_TENSOR_DATA_TYPE_UINT32, (1, 1, 1, batch))
+        if choice.lengths
+        else None,
         "OutputSequenceTensor": sequence if _OUTPUTS[0] in choice.outputs else None,
         "OutputSingleTensor": state if _OUTPUTS[1] in choice.outputs else None,
         "ActivationDescs": [_ACTIVATIONS[name] for name in functions],
@@ -105,8 +101,8 @@ def _reference(
     )
     lengths = inputs.get("SequenceLengthsTensor")
     directions = {
-        DML_RECURRENT_NETWORK_DIRECTION_BACKWARD: "BACKWARD",
-        DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL: "BIDIRECTIONAL",
+        enums.DML_RECURRENT_NETWORK_DIRECTION_BACKWARD: "BACKWARD",
+        enums.DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL: "BIDIRECTIONAL",
     }
     network = reference.RecurrentReference(
         _without(x, 1),
@@ -133,7 +129,7 @@ def _reference(
 
 subject(
     d.DML_RNN_OPERATOR_DESC,
-    parameters=_parameters(d.DML_RNN_OPERATOR_DESC, ("TANH",), {}),
+    parameters=_parameters("TANH"),
     describe=lambda choice: d.DML_RNN_OPERATOR_DESC(**_network(choice, 1)),
     reference=lambda desc, inputs: _reference(desc, inputs, reference.rnn),
     inputs=_inputs,
@@ -141,9 +137,7 @@ subject(
 )
 subject(
     d.DML_GRU_OPERATOR_DESC,
-    parameters=_parameters(
-        d.DML_GRU_OPERATOR_DESC, ("SIGMOID", "TANH"), {"linear_before_reset": {"yes": True, "no": False}}
-    ),
+    parameters=_parameters("SIGMOID", "TANH", linear_before_reset={"yes": True, "no": False}),
     describe=lambda choice: d.DML_GRU_OPERATOR_DESC(
         **_network(choice, 3), LinearBeforeReset=choice.linear_before_reset
     ),
@@ -187,14 +181,13 @@ def _lstm(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     d.DML_LSTM_OPERATOR_DESC,
     parameters=_parameters(
-        d.DML_LSTM_OPERATOR_DESC,
-        ("SIGMOID", "TANH", "TANH"),
-        {
-            "cell_start": flags(),
-            "peepholes": flags(),
-            "clip": {"none": None, "0.4": 0.4, "0": 0.0},
-            "coupled": flags(),
-        },
+        "SIGMOID",
+        "TANH",
+        "TANH",
+        cell_start=flags(),
+        peepholes=flags(),
+        clip={"none": None, "0.4": 0.4, "0": 0.0},
+        coupled=flags(),
     ),
     describe=_describe_lstm,
     reference=_lstm,

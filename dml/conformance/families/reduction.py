@@ -80,13 +80,8 @@ def _reduce(choice: Choice) -> d.DML_REDUCE_OPERATOR_DESC:
         Function=choice.function,
         InputTensor=tensor(choice.type, choice.sizes),
         OutputTensor=tensor(choice.index if finds else choice.type, ones_along(choice.sizes, axes)),
-        AxisCount=len(axes),
         Axes=axes,
     )
-
-
-def _reduce_inputs(desc: d.DML_REDUCE_OPERATOR_DESC, values: Values) -> Inputs:
-    return {"InputTensor": _reduced_values(_function(desc), desc.InputTensor, values)}
 
 
 def _reduced_values(function: str, x: DML_BUFFER_TENSOR_DESC, values: Values) -> Array:
@@ -161,7 +156,7 @@ subject(
         ),
     },
     describe=_reduce,
-    inputs=_reduce_inputs,
+    inputs=lambda desc, values: {"InputTensor": _reduced_values(_function(desc), desc.InputTensor, values)},
     reference=_reduced,
 )
 
@@ -186,7 +181,6 @@ def _arg(operator: Any) -> None:
     subject(
         operator,
         parameters={
-            "type": types_of(operator, "InputTensor"),
             "sizes": _SIZES,
             "axes": _AXES,
             "index": types_of(operator, "OutputTensor"),
@@ -232,7 +226,6 @@ def _cumulative(operator: Any, exclusive: str, *, product: bool) -> None:
     subject(
         operator,
         parameters={
-            "type": types_of(operator, "InputTensor"),
             "sizes": _SIZES,
             "axis": AXES,
             "direction": _DIRECTIONS,

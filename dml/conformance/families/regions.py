@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml import descriptors as d
+from dml import enums
 from dml.conformance.filling import filled
 from dml.conformance.layouts import Tensor
 from dml.conformance.limits import Expected
@@ -19,12 +20,6 @@ from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
 from dml.conformance.variety import exact
 from dml.descriptors.base import OperatorDesc
-from dml.enums import (
-    DML_INTERPOLATION_MODE_LINEAR,
-    DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
-    DML_REDUCE_FUNCTION_AVERAGE,
-    DML_REDUCE_FUNCTION_MAX,
-)
 from dml.shapes import with_rank
 from dml.tensors import DML_SIZE_2D
 
@@ -88,7 +83,6 @@ def _pooling(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     d.DML_ROI_POOLING_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_ROI_POOLING_OPERATOR_DESC, "InputTensor"),
         "sizes": _IMAGES,
         "regions": _REGIONS,
         "pooled": _POOLED,
@@ -106,8 +100,8 @@ subject(
 
 def _sampling(desc: Any) -> Sampling:
     return Sampling(
-        mean=desc.ReductionFunction == DML_REDUCE_FUNCTION_AVERAGE,
-        nearest=desc.InterpolationMode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
+        mean=desc.ReductionFunction == enums.DML_REDUCE_FUNCTION_AVERAGE,
+        nearest=desc.InterpolationMode == enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
         scale_x=desc.SpatialScaleX,
         scale_y=desc.SpatialScaleY,
         input_offset=getattr(desc, "InputPixelOffset", 0.5),
@@ -202,12 +196,14 @@ def _pooled(choice: Choice) -> Tensor:
 
 def _parameters(operator: type[OperatorDesc]) -> dict[str, Any]:
     return {
-        "type": types_of(operator, "ROITensor"),
         "sizes": _IMAGES,
         "regions": _REGIONS,
         "pooled": _POOLED,
-        "reduce": {"AVERAGE": DML_REDUCE_FUNCTION_AVERAGE, "MAX": DML_REDUCE_FUNCTION_MAX},
-        "mode": {"LINEAR": DML_INTERPOLATION_MODE_LINEAR, "NEAREST": DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR},
+        "reduce": {"AVERAGE": enums.DML_REDUCE_FUNCTION_AVERAGE, "MAX": enums.DML_REDUCE_FUNCTION_MAX},
+        "mode": {
+            "LINEAR": enums.DML_INTERPOLATION_MODE_LINEAR,
+            "NEAREST": enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
+        },
         "scale": {"1": (1.0, 1.0), "0.75_1.3": (0.75, 1.3)},
         "samples": {"1+": (1, 2**32 - 1), "1": (1, 1), "2_3": (2, 3), "5+": (5, 2**32 - 1)},
         "indices": types_of(operator, "BatchIndicesTensor"),
@@ -244,7 +240,7 @@ for _operator, _more in ((d.DML_ROI_ALIGN_OPERATOR_DESC, {}), (d.DML_ROI_ALIGN1_
 def _describe_grad(choice: Choice) -> OperatorDesc:
     found = _of_regions(choice)
     image = tensor(choice.type, choice.sizes)
-    needed = choice.wanted != "image" or choice.reduce == DML_REDUCE_FUNCTION_MAX
+    needed = choice.wanted != "image" or choice.reduce == enums.DML_REDUCE_FUNCTION_MAX
     if needed and not choice.input:
         raise Skip("the input is needed for the gradient of regions, and for a maximum")
     return d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC(

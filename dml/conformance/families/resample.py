@@ -15,7 +15,7 @@ import numpy as np
 from dml import descriptors as d
 from dml.capability import short_name
 from dml.conformance.limits import Expected, Tight, sum_of_products
-from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor, types_of
+from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor
 from dml.conformance.references import resample
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values, is_float
@@ -106,7 +106,6 @@ def _upsampled(desc: d.DML_UPSAMPLE_2D_OPERATOR_DESC, inputs: Inputs) -> Outputs
 subject(
     d.DML_UPSAMPLE_2D_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_UPSAMPLE_2D_OPERATOR_DESC, "InputTensor"),
         "sizes": sizes("1x2x5x7", "1x1x1x1", "2x3x4x5", "1x2x2x3x4", "1x1x1x8", "2x1x3x1x5", "1x1x37x41"),
         "mode": _MODES,
         "scale": {"2x2": (2, 2), "1x1": (1, 1), "3x1": (3, 1), "1x4": (1, 4), "5x3": (5, 3)},
@@ -182,7 +181,6 @@ def _resample(operator: Any, *, gradient: bool = False) -> None:
     subject(
         operator,
         parameters={
-            "type": types_of(operator, "InputGradientTensor" if gradient else "InputTensor"),
             "sizes": _SIZES,
             "mode": _MODES,
             "scale": _SCALES,

@@ -63,7 +63,7 @@ def _lines(desc: Any, values: Values) -> Inputs:
     return {"InputTensor": np.ascontiguousarray(np.moveaxis(lines.reshape(ordered.shape), -1, desc.Axis))}
 
 
-_TOP_K = {
+_TOP_K: dict[str, Any] = {
     # A line longer than a block of 1024 elements is sorted in several blocks.
     "sizes": {**SIZES, **sizes("3x1281")},
     "axis": AXES,
@@ -73,18 +73,14 @@ _TOP_K = {
 
 subject(
     d.DML_TOP_K_OPERATOR_DESC,
-    parameters={"type": types_of(d.DML_TOP_K_OPERATOR_DESC, "InputTensor"), **_TOP_K},
+    parameters=_TOP_K,
     describe=lambda choice: d.DML_TOP_K_OPERATOR_DESC(**_top_k_fields(choice)),
     reference=_topmost,
     inputs=_lines,
 )
 subject(
     d.DML_TOP_K1_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_TOP_K1_OPERATOR_DESC, "InputTensor"),
-        **_TOP_K,
-        "direction": enumerators(DML_AXIS_DIRECTION),
-    },
+    parameters={**_TOP_K, "direction": enumerators(DML_AXIS_DIRECTION)},
     describe=lambda choice: d.DML_TOP_K1_OPERATOR_DESC(**_top_k_fields(choice), AxisDirection=choice.direction),
     reference=_topmost,
     inputs=_lines,
@@ -132,11 +128,7 @@ def _found(desc: d.DML_NONZERO_COORDINATES_OPERATOR_DESC, inputs: Inputs) -> Out
 
 subject(
     d.DML_NONZERO_COORDINATES_OPERATOR_DESC,
-    parameters={
-        "type": types_of(d.DML_NONZERO_COORDINATES_OPERATOR_DESC, "InputTensor"),
-        "sizes": SIZES,
-        "shorter": flags(),
-    },
+    parameters={"sizes": SIZES, "shorter": flags()},
     describe=_coordinates,
     inputs=_sparse,
     reference=_found,

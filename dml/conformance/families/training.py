@@ -47,7 +47,6 @@ def _reference(desc: Any, given: Inputs) -> dict[str, Expected]:
 subject(
     DML_ADAM_OPTIMIZER_OPERATOR_DESC,
     parameters={
-        "type": types_of(DML_ADAM_OPTIMIZER_OPERATOR_DESC, "GradientTensor"),
         "sizes": sizes("2x3x5x7", "1x1x1x1", "1x1x1x67", "1x1x13x331"),
         "step": types_of(DML_ADAM_OPTIMIZER_OPERATOR_DESC, "TrainingStepTensor"),
         "rates": _RATES,

@@ -4,8 +4,6 @@ Input and output tensors have the same sizes (a stride of 0 broadcasts an input)
 its function to x * Scale + Bias instead of x.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from .arithmetic import *  # noqa: F403

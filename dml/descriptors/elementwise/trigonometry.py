@@ -1,7 +1,5 @@
 """Circular and hyperbolic functions, and their inverses. Angles are in radians."""
 
-from __future__ import annotations
-
 from ..base import BinaryDesc, ScaledDesc, operator
 
 

@@ -11,16 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from dml import descriptors as d
 from dml.api.arrays import Array
 from dml.api.device import Device
 from dml.api.operator import CompiledOperator
-from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING
-from dml.descriptors.graph import (
-    DML_GRAPH_DESC,
-    DML_INPUT_GRAPH_EDGE_DESC,
-    DML_OPERATOR_GRAPH_NODE_DESC,
-    DML_OUTPUT_GRAPH_EDGE_DESC,
-)
 from dml.errors import DMLError
 from dml.files import write_whole
 from dml.frontends.dxdispatch import images
@@ -51,7 +45,7 @@ class _Ready:
     compiled: CompiledOperator
     inputs: list[tuple[str, int]]
     outputs: list[tuple[str, int]]
-    persistent: DML_BUFFER_BINDING | None
+    persistent: d.DML_BUFFER_BINDING | None
 
 
 class Session:
@@ -167,12 +161,12 @@ class Session:
             else:
                 compiled = device.compile_operator(operator, dispatchable.flags)
             size = compiled.get_binding_properties().PersistentResourceSize
-            persistent = DML_BUFFER_BINDING(device.context.buffer(size, host=False)) if size else None
+            persistent = d.DML_BUFFER_BINDING(device.context.buffer(size, host=False)) if size else None
             ready = _Ready(compiled, inputs, outputs, persistent)
             initializer = device.create_operator_initializer([compiled])
-            table = device.create_binding_table(DML_BINDING_TABLE_DESC(initializer))
+            table = device.create_binding_table(d.DML_BINDING_TABLE_DESC(initializer))
             bound = self._points(dispatchable.bindings, inputs, inputs)
-            table.bind_inputs([DML_BUFFER_ARRAY_BINDING(tuple(b or DML_BUFFER_BINDING(None) for b in bound))])
+            table.bind_inputs([d.DML_BUFFER_ARRAY_BINDING(tuple(b or d.DML_BUFFER_BINDING(None) for b in bound))])
             table.bind_outputs([persistent])
             needed = initializer.get_binding_properties().TemporaryResourceSize
             if needed:
@@ -182,19 +176,19 @@ class Session:
             commands.execute()
         return ready
 
-    def _scratch(self, size: int) -> DML_BUFFER_BINDING:
-        return DML_BUFFER_BINDING(self.device.context.buffer(size, host=False))
+    def _scratch(self, size: int) -> d.DML_BUFFER_BINDING:
+        return d.DML_BUFFER_BINDING(self.device.context.buffer(size, host=False))
 
     def _points(
         self, bindings: Bindings, points: list[tuple[str, int]], known: list[tuple[str, int]]
-    ) -> list[DML_BUFFER_BINDING | None]:
+    ) -> list[d.DML_BUFFER_BINDING | None]:
         """Return the binding of each point; the bindings of tensor arrays are consecutive."""
         names = [name for name, _ in known]
         for name, sources in bindings.items():
             if name not in names:
                 where = f"{sources[0].path}: " if sources else ""
                 raise DMLError(f"{where}there is no bind point {name!r}; there are {', '.join(names)}")
-        found: list[DML_BUFFER_BINDING | None] = []
+        found: list[d.DML_BUFFER_BINDING | None] = []
         for name, count in points:
             given = bindings.get(name)
             if given is None:
@@ -205,16 +199,16 @@ class Session:
             found += [self._binding(source) for source in given]
         return found
 
-    def _binding(self, source: DxSource) -> DML_BUFFER_BINDING:
+    def _binding(self, source: DxSource) -> d.DML_BUFFER_BINDING:
         """Bind from the offset to the resource's end, regardless of elementCount, as DxDispatch does for DirectML's
         tensors."""
-        return DML_BUFFER_BINDING(self.buffers[source.resource.name], source.offset)
+        return d.DML_BUFFER_BINDING(self.buffers[source.resource.name], source.offset)
 
     # Commands
 
     def _record(self, command: DispatchCommand, *, timed: bool = False) -> Any:
         ready, device = self._ready[command.dispatchable.name], self.device
-        table = device.create_binding_table(DML_BINDING_TABLE_DESC(ready.compiled))
+        table = device.create_binding_table(d.DML_BINDING_TABLE_DESC(ready.compiled))
         known = ready.inputs + ready.outputs
         table.bind_inputs(self._points(command.bindings, ready.inputs, known))
         table.bind_outputs(self._points(command.bindings, ready.outputs, known))
@@ -326,7 +320,7 @@ def _at(path: str) -> Iterator[None]:
         raise
 
 
-def _graph(operator: Any) -> DML_GRAPH_DESC:
+def _graph(operator: Any) -> d.DML_GRAPH_DESC:
     """Return a graph with one node; each of its tensors is an input or output of the graph."""
     edges: dict[str, list[Any]] = {"in": [], "out": []}
     sides: Mapping[str, Any] = {"in": operator.desc.inputs(), "out": operator.desc.outputs()}
@@ -337,15 +331,15 @@ def _graph(operator: Any) -> DML_GRAPH_DESC:
                 if tensor is not None:
                     label, count = name if item is None else f"{name}[{item}]", len(edges[side])
                     edges[side].append(
-                        DML_INPUT_GRAPH_EDGE_DESC(count, 0, index, label)
+                        d.DML_INPUT_GRAPH_EDGE_DESC(count, 0, index, label)
                         if side == "in"
-                        else DML_OUTPUT_GRAPH_EDGE_DESC(0, index, count, label)
+                        else d.DML_OUTPUT_GRAPH_EDGE_DESC(0, index, count, label)
                     )
                 index += 1
-    return DML_GRAPH_DESC(
+    return d.DML_GRAPH_DESC(
         InputCount=len(edges["in"]),
         OutputCount=len(edges["out"]),
-        Nodes=(DML_OPERATOR_GRAPH_NODE_DESC(operator),),
+        Nodes=(d.DML_OPERATOR_GRAPH_NODE_DESC(operator),),
         InputEdges=tuple(edges["in"]),
         OutputEdges=tuple(edges["out"]),
     )

@@ -38,31 +38,12 @@ from .tensors import NamedTensors, Tensor
 from .tokenizer import Tokenizer, TokenizerStream
 
 __all__ = [
-    "Audios",
-    "Config",
-    "Generator",
-    "GeneratorParams",
-    "Model",
-    "MultiModalProcessor",
-    "NamedTensors",
-    "Tensor",
-    "Tokenizer",
-    "TokenizerStream",
-    "disable_telemetry_events",
-    "enable_telemetry_events",
-    "get_current_gpu_device_id",
-    "is_cuda_available",
-    "is_dml_available",
-    "is_openvino_available",
-    "is_qnn_available",
-    "is_rocm_available",
-    "is_webgpu_available",
-    "register_execution_provider_library",
-    "set_current_gpu_device_id",
-    "set_log_callback",
-    "set_log_options",
-    "unregister_execution_provider_library",
-]
+    "Audios", "Config", "Generator", "GeneratorParams", "Model", "MultiModalProcessor", "NamedTensors", "Tensor",
+    "Tokenizer", "TokenizerStream", "disable_telemetry_events", "enable_telemetry_events",
+    "get_current_gpu_device_id", "is_cuda_available", "is_dml_available", "is_openvino_available", "is_qnn_available",
+    "is_rocm_available", "is_webgpu_available", "register_execution_provider_library", "set_current_gpu_device_id",
+    "set_log_callback", "set_log_options", "unregister_execution_provider_library",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> RefusedName:

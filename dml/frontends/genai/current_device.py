@@ -1,7 +1,5 @@
 """The default device of models: onnxruntime-genai's current GPU."""
 
-from __future__ import annotations
-
 from dml.arguments import checked
 
 _chosen: list[int] = []

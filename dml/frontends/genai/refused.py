@@ -1,7 +1,5 @@
 """Names of onnxruntime-genai without a counterpart here: using one raises a DMLError that says why."""
 
-from __future__ import annotations
-
 from dml.frontends.refusals import by_name, refusing
 
 #: Name of the module, or of a class in it -> why it is refused.

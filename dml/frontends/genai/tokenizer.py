@@ -53,7 +53,6 @@ class Tokenizer:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._options = dict.fromkeys(_OPTIONS, True)
-        self._templates: dict[str, Any] = {}
 
     def update_options(self, **options: Any) -> None:
         """Set add_special_tokens or skip_special_tokens: a bool, or "true" and "false"."""

@@ -25,40 +25,35 @@ class Activation(NamedTuple):
     fixed: Mapping[str, float] = {}
 
 
-_ALPHA, _BETA = {"alpha": ("alpha", 1.0)}, {"beta": ("beta", 1.0)}
+def _of(
+    operation: str, fixed: Mapping[str, float] | None = None, **parameters: float | tuple[str, float]
+) -> Activation:
+    """Return an activation by its operation's name. parameters: defaults, with the parameter's name in ONNX if it is
+    another one."""
+    descriptor = getattr(act, f"DML_ACTIVATION_{operation.upper()}_OPERATOR_DESC")
+    named = {name: given if isinstance(given, tuple) else (name, given) for name, given in parameters.items()}
+    return Activation(getattr(op, operation), descriptor, named, fixed or {})
+
+
 #: Activations by ONNX's name.
 ACTIVATIONS = {
-    "Affine": Activation(
-        op.linear, act.DML_ACTIVATION_LINEAR_OPERATOR_DESC, {"alpha": ("alpha", 1.0), "beta": ("beta", 0.0)}
-    ),
-    "Celu": Activation(op.celu, act.DML_ACTIVATION_CELU_OPERATOR_DESC, _ALPHA),
-    "Elu": Activation(op.elu, act.DML_ACTIVATION_ELU_OPERATOR_DESC, _ALPHA),
-    "HardSigmoid": Activation(
-        op.hard_sigmoid, act.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC, {"alpha": ("alpha", 0.2), "beta": ("beta", 0.5)}
-    ),
-    "HardSwish": Activation(
-        op.hard_swish, act.DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, {"alpha": ("alpha", 1 / 6), "beta": ("beta", 0.5)}
-    ),
-    "LeakyRelu": Activation(op.leaky_relu, act.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, {"alpha": ("alpha", 0.01)}),
-    "ParametricSoftplus": Activation(
-        op.parametric_softplus, act.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC, _ALPHA | _BETA
-    ),
-    "Relu": Activation(op.relu, act.DML_ACTIVATION_RELU_OPERATOR_DESC),
-    "ScaledTanh": Activation(op.scaled_tanh, act.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC, _ALPHA | _BETA),
-    "Selu": Activation(
-        op.scaled_elu,
-        act.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC,
-        {"alpha": ("alpha", 1.67326319217681884765625), "gamma": ("gamma", 1.05070102214813232421875)},
-    ),
-    "Shrink": Activation(
-        op.shrink, act.DML_ACTIVATION_SHRINK_OPERATOR_DESC, {"bias": ("bias", 0.0), "threshold": ("lambd", 0.5)}
-    ),
-    "Sigmoid": Activation(op.sigmoid, act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC),
-    "Softplus": Activation(op.softplus, act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, fixed={"steepness": 1.0}),
-    "Softsign": Activation(op.softsign, act.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC),
-    "Swish": Activation(op.swish, act.DML_ACTIVATION_SWISH_OPERATOR_DESC, {"sigmoid_input_scale": ("alpha", 1.0)}),
-    "Tanh": Activation(op.tanh, act.DML_ACTIVATION_TANH_OPERATOR_DESC),
-    "ThresholdedRelu": Activation(op.thresholded_relu, act.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, _ALPHA),
+    "Affine": _of("linear", alpha=1.0, beta=0.0),
+    "Celu": _of("celu", alpha=1.0),
+    "Elu": _of("elu", alpha=1.0),
+    "HardSigmoid": _of("hard_sigmoid", alpha=0.2, beta=0.5),
+    "HardSwish": _of("hard_swish", alpha=1 / 6, beta=0.5),
+    "LeakyRelu": _of("leaky_relu", alpha=0.01),
+    "ParametricSoftplus": _of("parametric_softplus", alpha=1.0, beta=1.0),
+    "Relu": _of("relu"),
+    "ScaledTanh": _of("scaled_tanh", alpha=1.0, beta=1.0),
+    "Selu": _of("scaled_elu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
+    "Shrink": _of("shrink", bias=0.0, threshold=("lambd", 0.5)),
+    "Sigmoid": _of("sigmoid"),
+    "Softplus": _of("softplus", fixed={"steepness": 1.0}),
+    "Softsign": _of("softsign"),
+    "Swish": _of("swish", sigmoid_input_scale=("alpha", 1.0)),
+    "Tanh": _of("tanh"),
+    "ThresholdedRelu": _of("thresholded_relu", alpha=1.0),
 }
 #: Activations of recurrent networks, by ONNX's name in lower case.
 _RECURRENT = {

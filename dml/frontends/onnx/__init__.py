@@ -48,37 +48,13 @@ from .run.backend import PreparedModel, prepare, run_model, supports_device
 from .run.severity import set_default_logger_severity
 
 __all__ = [
-    "ExecutionMode",
-    "ExecutionOrder",
-    "GraphOptimizationLevel",
-    "HostNodesWarning",
-    "IOBinding",
-    "InferenceSession",
-    "ModelMetadata",
-    "NodeArg",
-    "OrtValue",
-    "PreparedModel",
-    "RunOptions",
-    "SessionOptions",
-    "copy_tensors",
-    "disable_telemetry_events",
-    "enable_telemetry_events",
-    "get_all_providers",
-    "get_available_providers",
-    "get_build_info",
-    "get_device",
-    "get_version_string",
-    "has_collective_ops",
-    "load_model",
-    "preload_dlls",
-    "prepare",
-    "print_debug_info",
-    "run_model",
-    "set_default_logger_severity",
-    "set_default_logger_verbosity",
-    "set_seed",
-    "supports_device",
-]
+    "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "HostNodesWarning", "IOBinding", "InferenceSession",
+    "ModelMetadata", "NodeArg", "OrtValue", "PreparedModel", "RunOptions", "SessionOptions", "copy_tensors",
+    "disable_telemetry_events", "enable_telemetry_events", "get_all_providers", "get_available_providers",
+    "get_build_info", "get_device", "get_version_string", "has_collective_ops", "load_model", "preload_dlls",
+    "prepare", "print_debug_info", "run_model", "set_default_logger_severity", "set_default_logger_verbosity",
+    "set_seed", "supports_device",
+]  # fmt: skip
 
 #: The version of onnxruntime whose names this package offers: programs compare it.
 __version__ = API_VERSION

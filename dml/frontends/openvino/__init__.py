@@ -32,24 +32,10 @@ Output = ConstOutput
 __version__ = API_VERSION
 
 __all__ = [
-    "AsyncInferQueue",
-    "CompiledModel",
-    "ConstOutput",
-    "Core",
-    "Dimension",
-    "InferRequest",
-    "Model",
-    "Output",
-    "PartialShape",
-    "ProfilingInfo",
-    "Shape",
-    "Tensor",
-    "Type",
-    "compile_model",
-    "get_version",
-    "read_model",
+    "AsyncInferQueue", "CompiledModel", "ConstOutput", "Core", "Dimension", "InferRequest", "Model", "Output",
+    "PartialShape", "ProfilingInfo", "Shape", "Tensor", "Type", "compile_model", "get_version", "read_model",
     "shutdown",
-]
+]  # fmt: skip
 
 
 if not TYPE_CHECKING:

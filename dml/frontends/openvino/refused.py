@@ -1,7 +1,5 @@
 """Names of openvino's Python package without a counterpart here: using one raises a DMLError that says why."""
 
-from __future__ import annotations
-
 from dml.frontends.refusals import by_name, refusing
 
 #: The version of openvino whose Python names this package offers.

@@ -185,8 +185,8 @@ def _slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return tuple(sizes)
 
 
-@size_rule("StridedSlice")
-def _strided_slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+def strided_slices(c: IrContext, rank: int) -> tuple[Any, ...]:
+    """Return a StridedSlice as NumPy's index of an array of this rank."""
     begin, end = c.integers(1), c.integers(2)
     step = c.integers(3) if len(c.values) > 3 else [1] * len(begin)
 
@@ -195,13 +195,23 @@ def _strided_slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
         return given + [0] * (len(begin) - len(given))
 
     masks = [mask(name) for name in ("begin", "end", "new_axis", "shrink_axis", "ellipsis")]
+    consumed = sum(not new and not dots for new, dots in zip(masks[2], masks[4], strict=False))
+    if any(len(each) != len(begin) for each in (end, step, *masks)) or consumed > rank:
+        raise c.error(
+            f"begin, end, step and masks must have equal lengths, at most {rank}, found {begin}, {end}, {step}"
+        )
     chosen: list[Any] = []
     for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
         window = slice(None if no_first else first, None if no_last else last, by)
         chosen.append(Ellipsis if dots else None if new else first if shrink else window)
+    return tuple(chosen)
+
+
+@size_rule("StridedSlice")
+def _strided_slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     # a broadcast array of one element, regardless of its sizes
-    found: _Sizes = np.broadcast_to(np.zeros((), np.bool_), inputs[0])[tuple(chosen)].shape
-    return found
+    whole = np.broadcast_to(np.zeros((), np.bool_), inputs[0])
+    return tuple(whole[strided_slices(c, len(inputs[0]))].shape)
 
 
 @size_rule("Pad")

@@ -1,7 +1,5 @@
 """python -m dml.frontends.pydirectml script.py [arguments]: run a script that imports pydirectml."""
 
-from __future__ import annotations
-
 import runpy
 import sys
 from pathlib import Path

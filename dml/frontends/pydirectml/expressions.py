@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dml import descriptors as d
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.elementwise import (
-    DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
-    DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC,
-    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
-    DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC,
-    DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC,
-    DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC,
-    DML_ELEMENT_WISE_RECIP_OPERATOR_DESC,
-    DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC,
-)
 from dml.errors import DMLError
 from dml.frontends.pydirectml.tensors import TensorDesc
 from dml.graph.builder import Tensor
@@ -60,7 +51,7 @@ class Expression:
 
     def __add__(self, other: Expression | float) -> Expression:
         if isinstance(other, Expression):
-            return binary(DML_ELEMENT_WISE_ADD_OPERATOR_DESC, self, other)
+            return binary(d.DML_ELEMENT_WISE_ADD_OPERATOR_DESC, self, other)
         return scaled(self, 1.0, other)
 
     def __radd__(self, other: float) -> Expression:
@@ -68,7 +59,7 @@ class Expression:
 
     def __sub__(self, other: Expression | float) -> Expression:
         if isinstance(other, Expression):
-            return binary(DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, self, other)
+            return binary(d.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, self, other)
         return scaled(self, 1.0, -other)
 
     def __rsub__(self, other: float) -> Expression:
@@ -76,7 +67,7 @@ class Expression:
 
     def __mul__(self, other: Expression | float) -> Expression:
         if isinstance(other, Expression):
-            return binary(DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, self, other)
+            return binary(d.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, self, other)
         return scaled(self, other, 0.0)
 
     def __rmul__(self, other: float) -> Expression:
@@ -84,18 +75,18 @@ class Expression:
 
     def __truediv__(self, other: Expression | float) -> Expression:
         if isinstance(other, Expression):
-            return binary(DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, self, other)
+            return binary(d.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, self, other)
         return scaled(self, nearest_float(1.0 / other) if other else float("inf"), 0.0)
 
     def __rtruediv__(self, other: float) -> Expression:
         # DirectMLX scales before the reciprocal, which computes 1 / (other * self); this computes other / self.
-        return scaled(unary(DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, self, ScaleBias=None), other, 0.0)
+        return scaled(unary(d.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, self, ScaleBias=None), other, 0.0)
 
     def __mod__(self, other: Expression) -> Expression:
-        return binary(DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, self, other)
+        return binary(d.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, self, other)
 
     def __neg__(self) -> Expression:
-        return unary(DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC, self)
+        return unary(d.DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC, self)
 
     def __iadd__(self, other: Expression | float) -> Expression:
         return self._set(self + other)
@@ -147,4 +138,4 @@ def binary(cls: type[OperatorDesc], a: Expression, b: Expression, **fields: Any)
 
 
 def scaled(x: Expression, scale: float, bias: float) -> Expression:
-    return unary(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, x, ScaleBias=DML_SCALE_BIAS(float(scale), float(bias)))
+    return unary(d.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, x, ScaleBias=DML_SCALE_BIAS(float(scale), float(bias)))

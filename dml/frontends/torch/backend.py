@@ -171,12 +171,9 @@ class _DynamoGraph:
         settings = self._settings
         if whole:
             return form, OnDevice(program, examples, form.weights, settings.device, settings.freeze)
-        return form, on_device(program, examples, form.weights, settings.device, settings.freeze, self._says)
+        return form, on_device(program, examples, form.weights, settings.device, settings.freeze, self._stays_eager)
 
-    def _says(self, message: str) -> None:
-        self._stays_eager(message, "")
-
-    def _stays_eager(self, what: str, why: str) -> None:
+    def _stays_eager(self, what: str, why: str = "") -> None:
         message = f"{what}: {why}" if why else what
         if not self._settings.fallback:
             raise DMLError(f"torch.compile: {message}")

@@ -92,12 +92,14 @@ def _refuse_lost_effects(program: ExportedProgram) -> None:
 def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
     """Convert the program to an ONNX model with the same order of inputs and outputs. Raises NotTaken if ONNX cannot
     express it."""
-    whole = _returning(program)
+    whole, reason = _returning(program), Exception()
     # Some versions' optimizer fails at splits by symbolic sizes.
-    for opset, more in product(_OPSETS, ({}, {"optimize": False})):
+    for opset, optimize in product(_OPSETS, (True, False)):
+        if not optimize and isinstance(reason, torch.onnx.OnnxExporterError):
+            continue  # refused before its optimizer ran
         try:
             with _quiet(), _registered_once(opset):
-                result = torch.onnx.export(whole, dynamo=True, opset_version=opset, verbose=False, **more)
+                result = torch.onnx.export(whole, dynamo=True, opset_version=opset, verbose=False, optimize=optimize)
         except Exception as error:  # any error of the exporter or its passes
             reason = error
             continue

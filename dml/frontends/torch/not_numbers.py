@@ -10,16 +10,12 @@ import torch
 from torch import Tensor
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
-
-
 def with_nan(decomposition: Callable[..., Any]) -> Callable[..., Any]:
     """Apply a decomposition only if an argument is the number NaN, which DirectML refuses in attributes but not in
     tensors."""
 
     def decompose(*arguments: Any, **named: Any) -> Any:
-        if not any(map(_is_nan, (*arguments, *named.values()))):
+        if not any(isinstance(value, float) and math.isnan(value) for value in (*arguments, *named.values())):
             return NotImplemented
         return decomposition(*arguments, **named)
 

@@ -97,6 +97,13 @@ class OperationStep:
         self.require(len(values) == len(default), f"{field} takes {len(default)} numbers, found {values}")
         return self.unsigned(field, values, lowest)
 
+    def windows(
+        self, padding: Sequence[int] | None, strides: Sequence[int] | None, dilations: Sequence[int] | None
+    ) -> tuple[tuple[int, ...], ...]:
+        """Return the options of windows over an image, by default no padding, and steps of one."""
+        pad = self.numbers("padding", padding, (0, 0, 0, 0))
+        return pad, self.numbers("strides", strides, (1, 1), 1), self.numbers("dilations", dilations, (1, 1), 1)
+
     def unsigned(self, field: str, values: Iterable[int], lowest: int = 0) -> tuple[int, ...]:
         """Return numbers in the range of WebIDL's `unsigned long`. Raises DMLError for others."""
         found = tuple(values)

@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from dml import descriptors as d
 from dml import enums
 from dml.arguments import checked
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.convolution import (
-    DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
-    DML_CONVOLUTION_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
-)
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
@@ -48,7 +44,7 @@ def convolution(
     if output_sizes is not None and tuple(output_sizes) != sizes[2:]:
         raise DMLError(f"convolution: output_sizes must be {sizes[2:]}, found {tuple(output_sizes)}")
     return x.builder.one(
-        DML_CONVOLUTION_OPERATOR_DESC,
+        d.DML_CONVOLUTION_OPERATOR_DESC,
         sizes,
         InputTensor=x,
         FilterTensor=w,
@@ -101,7 +97,7 @@ def transposed_convolution(
                 raise DMLError(f"output_sizes must be between {least} and {most}, found {tuple(output_sizes)}")
         sizes = transposed_sizes(x.sizes, w.sizes, strides, dilations, start, end, beyond, groups)
     return x.builder.one(
-        DML_CONVOLUTION_OPERATOR_DESC,
+        d.DML_CONVOLUTION_OPERATOR_DESC,
         sizes,
         InputTensor=x,
         FilterTensor=w,
@@ -138,7 +134,7 @@ def convolution_integer(
     w = x.builder.like(weights, x)
     sizes, fields = _forward("convolution_integer", x, w, strides, dilations, start_padding, end_padding)
     return x.builder.one(
-        DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
+        d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
         sizes,
         enums.DML_TENSOR_DATA_TYPE_INT32,
         InputTensor=x,
@@ -180,7 +176,7 @@ def quantized_linear_convolution(
         data_type = output_zero_point.data_type if isinstance(output_zero_point, Tensor) else x.data_type
     floats = x.builder.constant(np.ones(1, np.float32))
     return x.builder.one(
-        DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
+        d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
         sizes,
         data_type,
         InputTensor=x,

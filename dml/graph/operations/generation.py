@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dml import descriptors as d
 from dml import enums
 from dml.arguments import checked
-from dml.descriptors.movement import DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
-from dml.descriptors.random import DML_RANDOM_GENERATOR_OPERATOR_DESC
-from dml.descriptors.reduction import DML_NONZERO_COORDINATES_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import effective_rank
@@ -27,7 +25,7 @@ def fill_value_constant(
 ) -> Tensor:
     """Fill a tensor with a value. Reference: dml_fill_value_constant_operator_desc."""
     return graph.one(
-        DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
+        d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
         sizes,
         data_type,
         ValueDataType=data_type,
@@ -48,7 +46,7 @@ def fill_value_sequence(
     Reference: dml_fill_value_sequence_operator_desc.
     """
     return graph.one(
-        DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
+        d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
         sizes,
         data_type,
         ValueDataType=data_type,
@@ -68,7 +66,7 @@ def random_generator(
     Reference: dml_random_generator_operator_desc.
     """
     outputs = state.builder.node(
-        DML_RANDOM_GENERATOR_OPERATOR_DESC,
+        d.DML_RANDOM_GENERATOR_OPERATOR_DESC,
         {
             "OutputTensor": state.builder.output(UINT32, sizes),
             "OutputStateTensor": state.builder.output(UINT32, state.sizes),
@@ -87,7 +85,7 @@ def nonzero_coordinates(x: Tensor) -> tuple[Tensor, Tensor]:
     beginning with the first whose size is not 1. Reference: dml_nonzero_coordinates_operator_desc.
     """
     outputs = x.builder.node(
-        DML_NONZERO_COORDINATES_OPERATOR_DESC,
+        d.DML_NONZERO_COORDINATES_OPERATOR_DESC,
         {
             "OutputCountTensor": x.builder.output(UINT32, (1,)),
             "OutputCoordinatesTensor": x.builder.output(

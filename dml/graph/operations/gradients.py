@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dml import descriptors as d
 from dml import enums
 from dml.arguments import checked
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC
-from dml.descriptors.movement import DML_SLICE_GRAD_OPERATOR_DESC
-from dml.descriptors.normalization import (
-    DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC,
-    DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC,
-    DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
-)
-from dml.descriptors.resample import DML_RESAMPLE_GRAD_OPERATOR_DESC
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import each_dimension
 
@@ -29,7 +22,7 @@ def clip_grad(x: Tensor, gradient: Operand, min: float, max: float) -> Tensor:
     Reference: dml_element_wise_clip_grad_operator_desc.
     """
     return x.builder.one(
-        DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC,
+        d.DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC,
         x.sizes,
         InputTensor=x,
         InputGradientTensor=x.builder.like(gradient, x).broadcast(x.sizes),
@@ -51,7 +44,7 @@ def slice_grad(
     Reference: dml_slice_grad_operator_desc.
     """
     return gradient.builder.one(
-        DML_SLICE_GRAD_OPERATOR_DESC,
+        d.DML_SLICE_GRAD_OPERATOR_DESC,
         sizes,
         InputGradientTensor=gradient,
         InputWindowOffsets=tuple(offsets),
@@ -75,7 +68,7 @@ def resample_grad(
     Reference: dml_resample_grad_operator_desc.
     """
     return gradient.builder.one(
-        DML_RESAMPLE_GRAD_OPERATOR_DESC,
+        d.DML_RESAMPLE_GRAD_OPERATOR_DESC,
         sizes,
         InputGradientTensor=gradient,
         InterpolationMode=mode,
@@ -101,7 +94,7 @@ def batch_normalization_training(
     """
     scales = along_channels(x, scale)
     outputs = x.builder.node(
-        DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
+        d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
         {
             "OutputTensor": x.builder.output(x.data_type, x.sizes),
             "OutputMeanTensor": x.builder.output(x.data_type, scales.sizes),
@@ -125,7 +118,9 @@ def batch_normalization_grad(
 
     Reference: dml_batch_normalization_grad_operator_desc.
     """
-    return _normalization_grad(DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, x, gradient, mean, variance, scale, epsilon)
+    return _normalization_grad(
+        d.DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, x, gradient, mean, variance, scale, epsilon
+    )
 
 
 @checked
@@ -137,7 +132,7 @@ def batch_normalization_training_grad(
 
     Reference: dml_batch_normalization_training_grad_operator_desc.
     """
-    cls = DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC
+    cls = d.DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC
     return _normalization_grad(cls, x, gradient, mean, variance, scale, epsilon)
 
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
+from dml import descriptors as d
 from dml.arguments import checked
-from dml.descriptors.movement import (
-    DML_GATHER_ELEMENTS_OPERATOR_DESC,
-    DML_GATHER_ND1_OPERATOR_DESC,
-    DML_GATHER_OPERATOR_DESC,
-    DML_SCATTER_ND_OPERATOR_DESC,
-    DML_SCATTER_OPERATOR_DESC,
-)
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import checked_axis, gathered_nd_sizes, replaced, with_rank
 
@@ -27,7 +21,7 @@ def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
     source = x.reshape(*with_rank(x.sizes, rank))
     chosen = indices.reshape(*with_rank(indices.sizes, rank))
     result = source.builder.one(
-        DML_GATHER_OPERATOR_DESC,
+        d.DML_GATHER_OPERATOR_DESC,
         with_rank(sizes, rank),
         x.data_type,
         InputTensor=source,
@@ -44,7 +38,7 @@ def gather_elements(x: Tensor, indices: Operand, axis: int) -> Tensor:
     otherwise."""
     chosen = x.builder.like(indices, x)
     return x.builder.one(
-        DML_GATHER_ELEMENTS_OPERATOR_DESC,
+        d.DML_GATHER_ELEMENTS_OPERATOR_DESC,
         chosen.sizes,
         x.data_type,
         InputTensor=x,
@@ -60,7 +54,7 @@ def gather_nd(x: Tensor, indices: Operand, batch_dimensions: int = 0) -> Tensor:
     sizes = gathered_nd_sizes(x.sizes, chosen.sizes, batch_dimensions) or (1,)
     rank = max(x.rank, chosen.rank, len(sizes))
     result = x.builder.one(
-        DML_GATHER_ND1_OPERATOR_DESC,
+        d.DML_GATHER_ND1_OPERATOR_DESC,
         with_rank(sizes, rank),
         x.data_type,
         InputTensor=x.reshape(*with_rank(x.sizes, rank)),
@@ -77,7 +71,7 @@ def scatter_elements(x: Tensor, indices: Operand, updates: Operand, axis: int) -
     """Return x with each update written at its index along the axis; of several updates of one element the last
     wins."""
     return x.builder.one(
-        DML_SCATTER_OPERATOR_DESC,
+        d.DML_SCATTER_OPERATOR_DESC,
         x.sizes,
         InputTensor=x,
         IndicesTensor=x.builder.like(indices, x),
@@ -92,7 +86,7 @@ def scatter_nd(x: Tensor, indices: Operand, updates: Operand) -> Tensor:
     chosen, values = x.builder.like(indices, x), x.builder.like(updates, x)
     rank = max(x.rank, chosen.rank, values.rank)
     result = x.builder.one(
-        DML_SCATTER_ND_OPERATOR_DESC,
+        d.DML_SCATTER_ND_OPERATOR_DESC,
         with_rank(x.sizes, rank),
         x.data_type,
         InputTensor=x.reshape(*with_rank(x.sizes, rank)),

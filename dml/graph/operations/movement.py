@@ -6,22 +6,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from dml import descriptors as d
 from dml import enums
 from dml.arguments import checked
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.movement import (
-    DML_DEPTH_TO_SPACE1_OPERATOR_DESC,
-    DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
-    DML_JOIN_OPERATOR_DESC,
-    DML_ONE_HOT_OPERATOR_DESC,
-    DML_PADDING1_OPERATOR_DESC,
-    DML_PADDING_OPERATOR_DESC,
-    DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
-    DML_SLICE1_OPERATOR_DESC,
-    DML_SPACE_TO_DEPTH1_OPERATOR_DESC,
-    DML_SPLIT_OPERATOR_DESC,
-    DML_TILE_OPERATOR_DESC,
-)
 from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import (
@@ -47,7 +35,7 @@ def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Seq
     with named_by("slice_"):
         sliced = sliced_sizes(sizes, steps)
     return x.builder.one(
-        DML_SLICE1_OPERATOR_DESC,
+        d.DML_SLICE1_OPERATOR_DESC,
         sliced,
         InputTensor=x,
         InputWindowOffsets=tuple(offsets),
@@ -61,7 +49,7 @@ def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     """Split x into parts of these sizes along an axis."""
     axis = checked_axis(axis, x.rank, "split")
     parts = [x.builder.output(x.data_type, with_size(x.sizes, axis, size)) for size in sizes]
-    outputs = x.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": parts}, InputTensor=x, Axis=axis)
+    outputs = x.builder.node(d.DML_SPLIT_OPERATOR_DESC, {"OutputTensors": parts}, InputTensor=x, Axis=axis)
     return list(outputs["OutputTensors"])
 
 
@@ -73,7 +61,7 @@ def join(tensors: Sequence[Tensor], axis: int) -> Tensor:
     first = tensors[0]
     axis = checked_axis(axis, first.rank, "join")
     sizes = joined_sizes([tensor.sizes for tensor in tensors], axis)
-    return first.builder.one(DML_JOIN_OPERATOR_DESC, sizes, InputTensors=list(tensors), Axis=axis)
+    return first.builder.one(d.DML_JOIN_OPERATOR_DESC, sizes, InputTensors=list(tensors), Axis=axis)
 
 
 @checked
@@ -89,10 +77,10 @@ def padding(
     Raises DMLError for a value that the data type cannot represent. Reference: dml_padding1_operator_desc.
     """
     if x.data_type in (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT16):
-        cls: type[OperatorDesc] = DML_PADDING_OPERATOR_DESC
+        cls: type[OperatorDesc] = d.DML_PADDING_OPERATOR_DESC
         fields: dict[str, Any] = {"PaddingValue": value}
     else:
-        cls = DML_PADDING1_OPERATOR_DESC
+        cls = d.DML_PADDING1_OPERATOR_DESC
         number = scalar_of("padding: value", value, x.data_type)
         fields = {"PaddingValue": number, "PaddingValueDataType": x.data_type}
     with named_by("padding"):
@@ -107,7 +95,7 @@ def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
     """Repeat x along each dimension."""
     with named_by("tile"):
         sizes = scaled_sizes(x.sizes, repeats)
-    return x.builder.one(DML_TILE_OPERATOR_DESC, sizes, InputTensor=x, Repeats=tuple(repeats))
+    return x.builder.one(d.DML_TILE_OPERATOR_DESC, sizes, InputTensor=x, Repeats=tuple(repeats))
 
 
 @checked
@@ -116,7 +104,7 @@ def depth_to_space(
 ) -> Tensor:
     """Unfold channels of {N, C, H, W} into blocks of pixels."""
     sizes = depth_to_space_sizes(sizes_of("depth_to_space", x, 4), block)
-    return x.builder.one(DML_DEPTH_TO_SPACE1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
+    return x.builder.one(d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
 
 
 @checked
@@ -125,7 +113,7 @@ def space_to_depth(
 ) -> Tensor:
     """Fold blocks of pixels of {N, C, H, W} into channels."""
     sizes = space_to_depth_sizes(sizes_of("space_to_depth", x, 4), block)
-    return x.builder.one(DML_SPACE_TO_DEPTH1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
+    return x.builder.one(d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
 
 
 @checked
@@ -135,7 +123,7 @@ def one_hot(indices: Tensor, depth: int, off: float = 0.0, on: float = 1.0, axis
     axis = checked_axis(axis, indices.rank, "one_hot")
     values = indices.builder.constant([off, on], enums.DML_TENSOR_DATA_TYPE_FLOAT32)
     return indices.builder.one(
-        DML_ONE_HOT_OPERATOR_DESC,
+        d.DML_ONE_HOT_OPERATOR_DESC,
         with_size(indices.sizes, axis, depth),
         values.data_type,
         IndicesTensor=indices,
@@ -149,7 +137,7 @@ def reverse_subsequences(x: Tensor, lengths: Operand, axis: int) -> Tensor:
     """Reverse the first ``lengths`` elements along the axis; lengths has x's sizes, 1 along the axis."""
     axis = checked_axis(axis, x.rank, "reverse_subsequences")
     return x.builder.one(
-        DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
+        d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
         x.sizes,
         InputTensor=x,
         SequenceLengthsTensor=x.builder.like(lengths, x),
@@ -171,7 +159,7 @@ def triangular(x: Tensor, *, upper: bool = True, diagonal: int = 0) -> Tensor:
         return x
     flat = x if x.rank <= 4 else x.reshape(prod(x.sizes[:-2]), rows, columns)
     result = x.builder.one(
-        DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
+        d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
         flat.sizes,
         InputTensor=flat,
         ValueDataType=x.data_type,

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dml import descriptors as d
 from dml.arguments import checked
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.normalization import (
-    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
-    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
-    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
-    DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
-)
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import checked_axis
 
@@ -39,7 +34,7 @@ def batch_normalization(
 ) -> Tensor:
     """Return scale * (x - mean) / sqrt(variance + epsilon) + bias, with statistics per channel."""
     return x.builder.one(
-        DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+        d.DML_BATCH_NORMALIZATION_OPERATOR_DESC,
         x.sizes,
         InputTensor=x,
         MeanTensor=along_channels(x, mean_),
@@ -75,10 +70,10 @@ def mean_variance_normalization(
     def like(value: Operand | None) -> Tensor | None:
         return None if value is None else x.builder.like(value, x).broadcast(x.sizes)
 
-    cls: type[OperatorDesc] = DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC
+    cls: type[OperatorDesc] = d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC
     chosen: dict[str, Any] = {"NormalizeVariance": normalize_variance}
     if not normalize_mean:
-        cls = DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC
+        cls = d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC
         chosen = {"UseMean": False, "UseVariance": normalize_variance}
     return x.builder.one(
         cls,
@@ -105,7 +100,7 @@ def local_response_normalization(
 ) -> Tensor:
     """Divide x by a power of the sum of squares around it."""
     return x.builder.one(
-        DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+        d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
         x.sizes,
         InputTensor=x,
         CrossChannel=cross_channel,

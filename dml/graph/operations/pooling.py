@@ -13,18 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dml import descriptors as d
 from dml import enums
 from dml.arguments import checked
-from dml.descriptors.pooling import (
-    DML_AVERAGE_POOLING1_OPERATOR_DESC,
-    DML_AVERAGE_POOLING_OPERATOR_DESC,
-    DML_LP_POOLING1_OPERATOR_DESC,
-    DML_LP_POOLING_OPERATOR_DESC,
-    DML_MAX_POOLING2_OPERATOR_DESC,
-)
-from dml.errors import DMLError
 from dml.graph.builder import Tensor
-from dml.shapes import covered_size, each_dimension, pooled_sizes, window_count, window_counts, window_reach
+from dml.shapes import each_dimension, end_paddings, pooled_sizes, window_counts
 
 from .movement import padding
 from .sizes import given_or, named_by
@@ -56,26 +49,11 @@ def _windows(
             if wanted is None:
                 windows = (x.sizes[2:], window, steps, gaps, before, after)
                 wanted = window_counts(*windows, round_up=True, starts_inside=True)
-            after = _end_padding(x, window, steps, gaps, before, wanted)
+            after = end_paddings(x.sizes, window, steps, gaps, before, wanted)
         sizes = pooled_sizes(x.sizes, window, steps, gaps, before, after)
     return _Windows(
         sizes, gaps, {"Strides": steps, "WindowSize": tuple(window), "StartPadding": before, "EndPadding": after}
     )
-
-
-def _end_padding(
-    x: Tensor, window: Sequence[int], steps: Sequence[int], gaps: Sequence[int], before: Sequence[int],
-    wanted: Sequence[int],
-) -> tuple[int, ...]:  # fmt: skip
-    """Return the smallest end padding for these numbers of windows: none if elements remain after the last window."""
-    needed = []
-    for size, taps, step, gap, first, count in each_dimension(x.sizes[2:], window, steps, gaps, before, wanted):
-        reach = window_reach(taps, gap)
-        more = max(0, covered_size(count, reach, step) - size - first)
-        if count < 1 or window_count(size + first + more, reach, step) != count:
-            raise DMLError(f"no end padding gives the output sizes {tuple(wanted)} from {x.sizes}")
-        needed.append(more)
-    return tuple(needed)
 
 
 @checked
@@ -104,8 +82,8 @@ def average_pooling(
         return average_pooling(x, window, strides=strides, dilations=dilations, output_sizes=found.sizes[2:])
     fields: dict[str, Any] = {**found.fields, "InputTensor": x, "IncludePadding": include_padding}
     if found.dilated:
-        return x.builder.one(DML_AVERAGE_POOLING1_OPERATOR_DESC, found.sizes, Dilations=found.dilations, **fields)
-    return x.builder.one(DML_AVERAGE_POOLING_OPERATOR_DESC, found.sizes, **fields)
+        return x.builder.one(d.DML_AVERAGE_POOLING1_OPERATOR_DESC, found.sizes, Dilations=found.dilations, **fields)
+    return x.builder.one(d.DML_AVERAGE_POOLING_OPERATOR_DESC, found.sizes, **fields)
 
 
 @checked
@@ -129,9 +107,9 @@ def lp_pooling(
                      output_sizes)  # fmt: skip
     if found.dilated:
         return x.builder.one(
-            DML_LP_POOLING1_OPERATOR_DESC, found.sizes, InputTensor=x, Dilations=found.dilations, P=p, **found.fields
+            d.DML_LP_POOLING1_OPERATOR_DESC, found.sizes, InputTensor=x, Dilations=found.dilations, P=p, **found.fields
         )
-    return x.builder.one(DML_LP_POOLING_OPERATOR_DESC, found.sizes, InputTensor=x, P=p, **found.fields)
+    return x.builder.one(d.DML_LP_POOLING_OPERATOR_DESC, found.sizes, InputTensor=x, P=p, **found.fields)
 
 
 @checked
@@ -179,6 +157,6 @@ def _max_pooling(
     if index_type is not None:
         outputs["OutputIndicesTensor"] = x.builder.output(index_type, found.sizes)
     results = x.builder.node(
-        DML_MAX_POOLING2_OPERATOR_DESC, outputs, InputTensor=x, Dilations=found.dilations, **found.fields
+        d.DML_MAX_POOLING2_OPERATOR_DESC, outputs, InputTensor=x, Dilations=found.dilations, **found.fields
     )
     return results["OutputTensor"], results.get("OutputIndicesTensor")

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dml import descriptors as d
 from dml import enums
 from dml.arguments import checked
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.elementwise import (
-    DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,
-    DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
-)
-from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
 from dml.enums import DML_QUANTIZATION_TYPE, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
@@ -60,7 +56,7 @@ def quantize(
     if data_type is None:
         data_type = parameters[1].data_type if len(parameters) > 1 else enums.DML_TENSOR_DATA_TYPE_UINT8
     return x.builder.one(
-        DML_QUANTIZE_OPERATOR_DESC,
+        d.DML_QUANTIZE_OPERATOR_DESC,
         x.sizes,
         data_type,
         InputTensor=x,
@@ -81,7 +77,7 @@ def dequantize(
     if not parameters:
         raise DMLError("dequantize: parameters must hold the scale, found none")
     return x.builder.one(
-        DML_DEQUANTIZE_OPERATOR_DESC,
+        d.DML_DEQUANTIZE_OPERATOR_DESC,
         x.sizes,
         parameters[0].data_type if data_type is None else data_type,
         InputTensor=x,
@@ -103,9 +99,9 @@ def _linear(
     zeros = None if zero_point is None else like(zero_point, integers)
     given = [scales] if zeros is None else [scales, zeros]
     if integers not in FOUR_BITS and all(_broadcasts(tensor, x) for tensor in given):
-        cls: type[OperatorDesc] = DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC
+        cls: type[OperatorDesc] = d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC
         if quantizes:
-            cls = DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC
+            cls = d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC
         return x.builder.one(
             cls,
             x.sizes,

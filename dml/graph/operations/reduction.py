@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dml import descriptors as d
 from dml import enums
 from dml.arguments import checked
 from dml.capability import short_name
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.reduction import (
-    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
-    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
-    DML_REDUCE_OPERATOR_DESC,
-    DML_TOP_K1_OPERATOR_DESC,
-)
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.graph.builder import Tensor
 from dml.shapes import checked_axis, ones_along, with_size
@@ -31,7 +26,7 @@ def reduce(
     sizes = ones_along(x.sizes, chosen)
     arguments = (enums.DML_REDUCE_FUNCTION_ARGMAX, enums.DML_REDUCE_FUNCTION_ARGMIN)
     kind = data_type or (UINT32 if function in arguments else x.data_type)
-    return x.builder.one(DML_REDUCE_OPERATOR_DESC, sizes, kind, Function=function, InputTensor=x, Axes=chosen)
+    return x.builder.one(d.DML_REDUCE_OPERATOR_DESC, sizes, kind, Function=function, InputTensor=x, Axes=chosen)
 
 
 @checked
@@ -42,7 +37,7 @@ def top_k(
     axis = checked_axis(axis, x.rank, "top_k")
     sizes = with_size(x.sizes, axis, k)
     outputs = x.builder.node(
-        DML_TOP_K1_OPERATOR_DESC,
+        d.DML_TOP_K1_OPERATOR_DESC,
         {
             "OutputValueTensor": x.builder.output(x.data_type, sizes),
             "OutputIndexTensor": x.builder.output(UINT32, sizes),
@@ -79,12 +74,12 @@ def _running(cls: type[OperatorDesc], exclusive_field: str, doc: str) -> Callabl
 
 
 cumulative_sum = _running(
-    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    d.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
     "HasExclusiveSum",
     "Return the running sums along the axis. exclusive: without the element itself.",
 )
 cumulative_product = _running(
-    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    d.DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
     "HasExclusiveProduct",
     "Return the running products along the axis. exclusive: without the element itself.",
 )

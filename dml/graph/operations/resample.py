@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dml import descriptors as d
 from dml import enums
 from dml.arguments import checked
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.movement import DML_VALUE_SCALE_2D_OPERATOR_DESC
-from dml.descriptors.resample import (
-    DML_RESAMPLE1_OPERATOR_DESC,
-    DML_RESAMPLE2_OPERATOR_DESC,
-    DML_RESAMPLE3_OPERATOR_DESC,
-    DML_UPSAMPLE_2D_OPERATOR_DESC,
-)
 from dml.graph.builder import Tensor
 from dml.shapes import each_dimension, scaled_sizes
 from dml.tensors import DML_SIZE_2D
@@ -31,7 +25,7 @@ def upsample_2d(
 ) -> Tensor:
     """Enlarge {N, C, H, W} by integer factors."""
     return x.builder.one(
-        DML_UPSAMPLE_2D_OPERATOR_DESC,
+        d.DML_UPSAMPLE_2D_OPERATOR_DESC,
         scaled_sizes(sizes_of("upsample_2d", x, 4), (1, 1, height, width)),
         InputTensor=x,
         ScaleSize=DML_SIZE_2D(width, height),
@@ -59,14 +53,14 @@ def resample(
     that supports the arguments is used. References: dml_resample1_operator_desc, dml_resample2_operator_desc,
     dml_resample3_operator_desc.
     """
-    cls: type[OperatorDesc] = DML_RESAMPLE1_OPERATOR_DESC
+    cls: type[OperatorDesc] = d.DML_RESAMPLE1_OPERATOR_DESC
     more: dict[str, Any] = {}
     if rounding_direction is not None or antialiased:
-        cls, more = DML_RESAMPLE2_OPERATOR_DESC, {"RoundingDirection": rounding_direction}
+        cls, more = d.DML_RESAMPLE2_OPERATOR_DESC, {"RoundingDirection": rounding_direction}
         if rounding_direction is None:
             more["RoundingDirection"] = enums.DML_AXIS_DIRECTION_INCREASING
     if antialiased:
-        cls, more = DML_RESAMPLE3_OPERATOR_DESC, {**more, "Antialiased": True}
+        cls, more = d.DML_RESAMPLE3_OPERATOR_DESC, {**more, "Antialiased": True}
     return x.builder.one(
         cls,
         sizes,
@@ -82,4 +76,4 @@ def resample(
 @checked
 def value_scale_2d(x: Tensor, scale: float, bias: Sequence[float]) -> Tensor:
     """Multiply {N, C, H, W} by scale and add a bias per channel. Reference: dml_value_scale_2d_operator_desc."""
-    return x.builder.one(DML_VALUE_SCALE_2D_OPERATOR_DESC, x.sizes, InputTensor=x, Scale=scale, Bias=tuple(bias))
+    return x.builder.one(d.DML_VALUE_SCALE_2D_OPERATOR_DESC, x.sizes, InputTensor=x, Scale=scale, Bias=tuple(bias))

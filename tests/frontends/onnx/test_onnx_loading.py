@@ -245,6 +245,16 @@ def test_a_version_that_no_opset_has(version: int) -> None:
         load_model(model)
 
 
+def test_a_version_that_onnx_does_not_know() -> None:
+    model = addition()
+    known = onnx.defs.onnx_opset_version()
+    model.opset_import[0].version = known
+    load_model(model)
+    model.opset_import[0].version = known + 1
+    with pytest.raises(dml.DMLError, match=f"{known + 1}: onnx {onnx.__version__} knows versions up to {known}"):
+        load_model(model)
+
+
 def damageable() -> Any:
     """Return a model with nested graphs, a function, a host node, constants and strings."""
     x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)

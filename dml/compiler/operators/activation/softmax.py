@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dml import enums
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge_axes
 from dml.compiler.data_types import DATA_TYPES
@@ -35,12 +36,6 @@ from dml.compiler.selection.lines import (
 )
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
-from dml.enums import (
-    DML_AXIS_DIRECTION_INCREASING,
-    DML_TENSOR_DATA_TYPE_FLOAT16,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE_UINT32,
-)
 from dml.shapes import ones_along
 
 SOFTMAX = d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC
@@ -77,7 +72,7 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
     steps = length // unit + 2 if ragged else length // unit
     sharing = held or softmax_sharing(builder.target, steps)
     if isinstance(sharing, HeldRows):
-        of_halves = y.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not logarithm
+        of_halves = y.data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16 and not logarithm
         own: dict[str, object] = {"STEPS": sharing.steps, "SUBGROUP": sharing.subgroup, "OF_HALVES": int(of_halves)}
     else:
         own = {"STAGGER": f"{0 if ragged else sharing.stagger}u", "RAGGED": int(ragged)}
@@ -121,7 +116,7 @@ def _step(builder: ProgramBuilder, x: Operand, y: Operand) -> _Step:
 def _is_whole_in_one_line(operand: Operand) -> bool:
     """Whether the operand is a whole number of aligned FLOAT32 vectors, even if rows begin inside vectors."""
     is_whole = operand.count % 4 == 0 and operand.base % 4 == 0
-    return operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT32 and operand.is_packed and is_whole
+    return operand.data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT32 and operand.is_packed and is_whole
 
 
 def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operand, Operand] | None:
@@ -138,11 +133,11 @@ def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operan
 
 def _in_passes(builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int], logarithm: bool) -> None:
     sizes = ones_along(source.sizes, axes)
-    most = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    most = builder.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     reduce(builder, FLOAT_MAX, [source], axes, [(most, VALUE)])
-    halves = result.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not logarithm
+    halves = result.data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16 and not logarithm
     power = node(f"{'exp_of_half' if halves else 'exp_nonpositive'}($x0 - $x1)", Leaf(0), Leaf(1), includes=[MATH])
-    total = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    total = builder.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     # These exponentials are undefined for NaN. A NaN or infinity in the row shows in `most`, and makes the row NaN.
     usual = f"{'log_accurate' if logarithm else 'reciprocal'}($x0)"
     finish = node(f"is_nan($x1) || is_inf($x1) ? NOT_A_NUMBER : {usual}", VALUE, Leaf(1), includes=[MATH])
@@ -209,8 +204,8 @@ def hardmax_operator(desc: d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, builder: Prog
     source, result = builder["InputTensor"], builder["OutputTensor"]
     axes = axes_of(desc, source.rank)
     sizes = ones_along(source.sizes, axes)
-    first = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, sizes)
-    arg_reduce(builder, source, first, axes, largest=True, direction=DML_AXIS_DIRECTION_INCREASING)
+    first = builder.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, sizes)
+    arg_reduce(builder, source, first, axes, largest=True, direction=enums.DML_AXIS_DIRECTION_INCREASING)
     place = "0u"
     for axis in sorted(axes):
         place = f"({place} * SIZE_{axis} + c[{axis}])"

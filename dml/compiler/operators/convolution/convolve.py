@@ -19,7 +19,7 @@ from dml.compiler.operators.convolution.depthwise import depthwise, in_fours
 from dml.compiler.operators.convolution.direct import direct
 from dml.compiler.operators.convolution.general import general
 from dml.compiler.operators.convolution.geometry import Convolution
-from dml.compiler.operators.convolution.implicit import implicit, implicit_on_matrices
+from dml.compiler.operators.convolution.implicit import implicit, implicit_on_matrices, is_flat
 from dml.compiler.operators.convolution.parts import parts
 from dml.compiler.operators.convolution.product import (
     by_product,
@@ -112,7 +112,9 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         for each, matrix in zip(sums, matrices, strict=True):
             implicit_on_matrices(builder, each, matrix, finish)
         return
-    implicits = _of_all(implicit_tile(builder.target, each.sizes, halves=are_halves) for each in sums)
+    implicits = _of_all(
+        implicit_tile(builder.target, each.sizes, halves=are_halves, flat=is_flat(each)) for each in sums
+    )
     if implicits is not None:
         for each, product in zip(sums, implicits, strict=True):
             implicit(builder, each, product, finish)

@@ -47,7 +47,7 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
         "HALF_STEPS": steps,
         "HALVES": int(halves),
         "ONE_TAP": int(one_tap),
-        "FLAT": int(_is_flat(sums)),
+        "FLAT": int(is_flat(sums)),
         "X_FOURS": int(x_fours),
         "RESULT_FOURS": int(fours),
         "RESULT_WIDE": int(fours and bits == 32),
@@ -128,7 +128,7 @@ def _dispatch(
     )
 
 
-def _is_flat(sums: WindowedSum) -> bool:
+def is_flat(sums: WindowedSum) -> bool:
     """Whether windows are one element deep and never outside x along the depth."""
     windows, depth = sums.windows, sums.sizes.places[0]
     last = (depth - 1) * windows.strides[0]

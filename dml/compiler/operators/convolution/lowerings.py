@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dml import descriptors as d
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.activation.functions import activate
@@ -14,16 +15,11 @@ from dml.compiler.operators.gemm.integers import Finish, along_dimension, requan
 from dml.compiler.operators.movement.views import volume
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf
-from dml.descriptors.convolution import (
-    DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
-    DML_CONVOLUTION_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
-)
 from dml.enums import DML_TENSOR_DATA_TYPE_INT32
 
 
-@lowering(DML_CONVOLUTION_OPERATOR_DESC, epilogue=Epilogues.ANY)
-def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@lowering(d.DML_CONVOLUTION_OPERATOR_DESC, epilogue=Epilogues.ANY)
+def convolution(desc: d.DML_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     bias = builder.get("BiasTensor")
     described = Convolution(
         volume(builder["InputTensor"]),
@@ -40,13 +36,13 @@ def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) ->
         convolve_stored(builder, described, per_block, desc.FilterTensor.DataType, activate(desc.FusedActivation))
 
 
-@lowering(DML_CONVOLUTION_INTEGER_OPERATOR_DESC, epilogue=Epilogues.ANY)
-def convolution_integer(desc: DML_CONVOLUTION_INTEGER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@lowering(d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC, epilogue=Epilogues.ANY)
+def convolution_integer(desc: d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     _integers(desc, builder, Finish(Leaf(0)))
 
 
 def _integers(
-    desc: DML_CONVOLUTION_INTEGER_OPERATOR_DESC | DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
+    desc: d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC | d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
     builder: ProgramBuilder,
     finish: Finish,
 ) -> None:
@@ -82,8 +78,10 @@ def _integers(
         finish.of(builder, sums, result)
 
 
-@lowering(DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, epilogue=Epilogues.ANY)
-def quantized_linear_convolution(desc: DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@lowering(d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, epilogue=Epilogues.ANY)
+def quantized_linear_convolution(
+    desc: d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder
+) -> None:
     """The bias is in units of InputScale x FilterScale."""
     rank = builder["OutputTensor"].rank
     input_scale, filter_scale, output_scale = (

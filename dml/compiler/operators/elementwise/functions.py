@@ -5,40 +5,22 @@ Functions that Vulkan's built-ins do not compute precisely enough come from shad
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dml import enums
 from dml.compiler.kernels.kinds import MATH
 from dml.compiler.lowering import elementwise
 from dml.compiler.operators.elementwise.numeric import scaled
 from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors import elementwise as d
-from dml.descriptors.base import OperatorDesc
 
-FUNCTIONS: Mapping[type[OperatorDesc], str] = {
-    d.DML_ELEMENT_WISE_ACOS_OPERATOR_DESC: "acos_accurate($x0)",
-    d.DML_ELEMENT_WISE_ACOSH_OPERATOR_DESC: "acosh_accurate($x0)",
-    d.DML_ELEMENT_WISE_ASIN_OPERATOR_DESC: "asin_accurate($x0)",
-    d.DML_ELEMENT_WISE_ASINH_OPERATOR_DESC: "asinh_accurate($x0)",
-    d.DML_ELEMENT_WISE_ATAN_OPERATOR_DESC: "atan_accurate($x0)",
-    d.DML_ELEMENT_WISE_ATANH_OPERATOR_DESC: "atanh_accurate($x0)",
-    d.DML_ELEMENT_WISE_CEIL_OPERATOR_DESC: "ceil($x0)",
-    d.DML_ELEMENT_WISE_COS_OPERATOR_DESC: "cos_accurate($x0)",
-    d.DML_ELEMENT_WISE_COSH_OPERATOR_DESC: "cosh_accurate($x0)",
-    d.DML_ELEMENT_WISE_ERF_OPERATOR_DESC: "erf_accurate($x0)",
-    d.DML_ELEMENT_WISE_EXP_OPERATOR_DESC: "exp_accurate($x0)",
-    d.DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC: "floor($x0)",
-    d.DML_ELEMENT_WISE_LOG_OPERATOR_DESC: "log_accurate($x0)",
-    d.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC: "reciprocal($x0)",
-    d.DML_ELEMENT_WISE_SIN_OPERATOR_DESC: "sin_accurate($x0)",
-    d.DML_ELEMENT_WISE_SINH_OPERATOR_DESC: "sinh_accurate($x0)",
-    d.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC: "sqrt_accurate($x0)",
-    d.DML_ELEMENT_WISE_TAN_OPERATOR_DESC: "tan_accurate($x0)",
-    d.DML_ELEMENT_WISE_TANH_OPERATOR_DESC: "tanh_accurate($x0)",
-}
-
-for _cls, _code in FUNCTIONS.items():
-    elementwise(_cls, "InputTensor")(lambda desc, code=_code: node(code, scaled(desc), includes=[MATH]))
+_ACCURATE = (
+    "ACOS", "ACOSH", "ASIN", "ASINH", "ATAN", "ATANH", "COS", "COSH", "ERF", "EXP", "LOG", "SIN", "SINH", "SQRT", "TAN",
+    "TANH",
+)  # fmt: skip
+_FUNCTIONS = {name: f"{name.lower()}_accurate($x0)" for name in _ACCURATE}
+for _name, _code in (_FUNCTIONS | {"CEIL": "ceil($x0)", "FLOOR": "floor($x0)", "RECIP": "reciprocal($x0)"}).items():
+    elementwise(getattr(d, f"DML_ELEMENT_WISE_{_name}_OPERATOR_DESC"), "InputTensor")(
+        lambda desc, code=_code: node(code, scaled(desc), includes=[MATH])
+    )
 
 
 @elementwise(d.DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC, "InputTensor")

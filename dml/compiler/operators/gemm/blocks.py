@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from dml import enums
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
@@ -36,11 +37,6 @@ from dml.compiler.selection.stored_weights import (
     keeps_halves,
     rows_in_part,
     streams_blocks,
-)
-from dml.enums import (
-    DML_TENSOR_DATA_TYPE,
-    DML_TENSOR_DATA_TYPE_FLOAT16,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
 )
 
 
@@ -95,7 +91,7 @@ def products_of_blocks(
     c: Operand | None,
     result: Operand,
     *,
-    data_type: DML_TENSOR_DATA_TYPE,
+    data_type: enums.DML_TENSOR_DATA_TYPE,
     alpha: float,
     beta: float,
     activation: Expression | None,
@@ -159,9 +155,9 @@ def _in_parts(
         (stored if is_streamed else wide)(a, b.rows(*columns), own_c, own_result)
 
 
-def _widened(builder: ProgramBuilder, weights: Blocks, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
+def _widened(builder: ProgramBuilder, weights: Blocks, data_type: enums.DML_TENSOR_DATA_TYPE) -> Operand:
     """Return the dequantized weights, in working memory."""
-    wide_type = data_type if keeps_halves(builder.target) else DML_TENSOR_DATA_TYPE_FLOAT32
+    wide_type = data_type if keeps_halves(builder.target) else enums.DML_TENSOR_DATA_TYPE_FLOAT32
     wide = builder.temporary(wide_type, weights.numbers.sizes)
     if weights.scales is None:
         apply(builder, Leaf(0), wide, [weights.numbers])
@@ -201,7 +197,7 @@ def streamable(builder: ProgramBuilder, a: Operand) -> Operand:
     """Return a, or a copy whose rows ``stream`` reads four elements at a time."""
     if quads(a) == "row":
         return a
-    copy = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, a.sizes)
+    copy = with_rows_of_fours(builder, enums.DML_TENSOR_DATA_TYPE_FLOAT32, a.sizes)
     apply(builder, Leaf(0), copy, [a])
     return copy
 
@@ -239,7 +235,7 @@ def stream(
     tensors["b"] = read(operands["b"], vector=whole)
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": 0, **stored_defines(b.numbers, b.zeros)}
     defines |= {"BATCHED": int(indices is not None), "B_IN_PARTS": int(stack is not None)}
-    eights = a.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and quads(operands["a"], of=8) == "row"
+    eights = a.data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16 and quads(operands["a"], of=8) == "row"
     eights = eights and isinstance(kernel, VectorProduct)
     for name in ("a", "result"):
         own, wide = matrix_defines(name, operands[name], quads(operands[name], store=name == "result"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dml import descriptors as d
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
@@ -16,11 +17,6 @@ from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
-from dml.descriptors.gemm import (
-    DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
-    DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
-)
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -108,14 +104,14 @@ def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
     finish.of(builder, sums, result)
 
 
-@lowering(DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, epilogue=Epilogues.ANY)
-def matrix_multiply_integer(desc: DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@lowering(d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, epilogue=Epilogues.ANY)
+def matrix_multiply_integer(desc: d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     _product(builder, builder["OutputTensor"], Finish(Leaf(0)))
 
 
-@lowering(DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, epilogue=Epilogues.ANY)
+@lowering(d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def quantized_linear_matrix_multiply(
-    desc: DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, builder: ProgramBuilder
+    desc: d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
     result = builder["OutputTensor"]
     scales = (
@@ -133,9 +129,9 @@ def quantized_linear_matrix_multiply(
 _MOST_PRODUCTS = (2**31 - 1) // 255**2
 
 
-@lowering(DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, epilogue=Epilogues.ANY)
+@lowering(d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def matrix_multiply_integer_to_float(
-    desc: DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, builder: ProgramBuilder
+    desc: d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
     result, bias = builder["OutputTensor"], builder.get("BiasTensor")
     if _product_to_float(builder, result, bias):

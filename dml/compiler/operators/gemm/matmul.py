@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dml import enums
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
@@ -33,12 +34,6 @@ from dml.compiler.selection.gemm import (
 from dml.compiler.selection.product_tiles import MATRIX_UNITS
 from dml.compiler.selection.tiles import ProductSizes, TiledProduct, has_any_rows
 from dml.compiler.target import Target
-from dml.enums import (
-    DML_TENSOR_DATA_TYPE,
-    DML_TENSOR_DATA_TYPE_FLOAT16,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE_INT32,
-)
 from dml.tensors import packed_strides
 
 #: The operands that are stacks if a product has indices.
@@ -92,11 +87,11 @@ def matmul(
         _sum_of_products(builder, products, alpha, beta, activation or Leaf(0), one_by_one)
 
 
-def sum_type(result: Operand) -> tuple[str, DML_TENSOR_DATA_TYPE]:
+def sum_type(result: Operand) -> tuple[str, enums.DML_TENSOR_DATA_TYPE]:
     """Return the type of a result's sums: the GLSL name, and the data type."""
     if DATA_TYPES[result.computed_type].kind == "int":
-        return "int", DML_TENSOR_DATA_TYPE_INT32
-    return "float", DML_TENSOR_DATA_TYPE_FLOAT32
+        return "int", enums.DML_TENSOR_DATA_TYPE_INT32
+    return "float", enums.DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Mapping[str, Operand]]]:
@@ -189,7 +184,7 @@ def kernel_of(target: Target, operands: Mapping[str, Operand], *, in_eights: boo
 
 
 def is_half(operand: Operand) -> bool:
-    return operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
+    return operand.data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def is_stored(operands: Mapping[str, Operand]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dml import enums
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import INT64, MATH
@@ -24,18 +25,12 @@ from dml.compiler.operators.reduction.monoids import (
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors.reduction import DML_ARGMAX_OPERATOR_DESC, DML_ARGMIN_OPERATOR_DESC, DML_REDUCE_OPERATOR_DESC
-from dml.enums import (
-    DML_AXIS_DIRECTION,
-    DML_AXIS_DIRECTION_DECREASING,
-    DML_AXIS_DIRECTION_INCREASING,
-    DML_REDUCE_FUNCTION,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-)
 
 
 def square(kind: str) -> Expression:
-    code = "mul64($x0, $x0)" if kind.endswith("64") else "$x0 * $x0"
-    return node(code, VALUE, glsl=_glsl(kind), includes=[INT64] if kind.endswith("64") else [])
+    if kind.endswith("64"):
+        return node("mul64($x0, $x0)", VALUE, glsl="uvec2", includes=[INT64])
+    return node("$x0 * $x0", VALUE, glsl=kind)
 
 
 def absolute(kind: str) -> Expression:
@@ -44,18 +39,16 @@ def absolute(kind: str) -> Expression:
     return VALUE if kind in ("uint", "uint64") else node("abs($x0)", VALUE, glsl=kind)
 
 
-def _glsl(kind: str) -> str:
-    return "uvec2" if kind.endswith("64") else kind
-
-
 @lowering(DML_REDUCE_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def reduce_operator(desc: DML_REDUCE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """Lower REDUCE. FLOAT16 accumulates in float32; integers wrap; a NaN element makes MIN and MAX NaN."""
     source, result = builder["InputTensor"], builder["OutputTensor"]
     axes, kind = desc.Axes, DATA_TYPES[source.data_type].kind
-    name = DML_REDUCE_FUNCTION(desc.Function).name.removeprefix("DML_REDUCE_FUNCTION_")
+    name = enums.DML_REDUCE_FUNCTION(desc.Function).name.removeprefix("DML_REDUCE_FUNCTION_")
     if name in ("ARGMIN", "ARGMAX"):
-        arg_reduce(builder, source, result, axes, largest=name == "ARGMAX", direction=DML_AXIS_DIRECTION_INCREASING)
+        arg_reduce(
+            builder, source, result, axes, largest=name == "ARGMAX", direction=enums.DML_AXIS_DIRECTION_INCREASING
+        )
         return
     if name == "LOG_SUM_EXP":
         log_sum_exp(builder, source, result, axes)
@@ -90,7 +83,7 @@ def norm(builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequen
 
 def log_sum_exp(builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int]) -> None:
     """Compute log(sum(exp(x))), with the maximum subtracted first, so that no exponential overflows."""
-    largest = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
+    largest = builder.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
     reduce(builder, FLOAT_MAX, [source], axes, [(largest, VALUE)])
     # An infinite maximum is not subtracted: the difference of two infinities would be NaN.
     shift = node("abs($x0) < 3.402824e38 ? $x0 : 0.0", Leaf(1))
@@ -113,7 +106,7 @@ def arg_reduce(
     axes: Sequence[int],
     *,
     largest: bool,
-    direction: DML_AXIS_DIRECTION,
+    direction: enums.DML_AXIS_DIRECTION,
 ) -> None:
     """Compute the row-major index among ``axes`` of the largest or smallest element: the first or the last of equal
     elements.
@@ -122,7 +115,7 @@ def arg_reduce(
     """
     kind = DATA_TYPES[source.data_type].kind
     position = Leaf(1)
-    last = direction == DML_AXIS_DIRECTION_DECREASING
+    last = direction == enums.DML_AXIS_DIRECTION_DECREASING
     before, none = (">", "0u") if last else ("<", "0xffffffffu")
     # The largest key wins. For the smallest element keys are complemented, except NaN's, which wins either way.
     flip = "" if largest else "~"

@@ -33,6 +33,11 @@ def mend(model: Any) -> None:
         for entry in imports:
             if not 1 <= entry.version <= _MOST_VERSION:
                 raise DMLError(f"the import of opset {entry.domain or 'ai.onnx'!r}: no version {entry.version}")
+            if not standard(entry.domain) and entry.version > onnx.defs.onnx_opset_version():
+                raise DMLError(
+                    f"the import of opset 'ai.onnx' {entry.version}: onnx {onnx.__version__} knows versions up to "
+                    f"{onnx.defs.onnx_opset_version()}"
+                )
     if not model.ir_version:
         model.ir_version = _IR_VERSION
     model.graph.name = model.graph.name or "graph"

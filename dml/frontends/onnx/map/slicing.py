@@ -3,8 +3,6 @@
 Unlike in Python, with a negative step a start before the first element means the first element.
 """
 
-from __future__ import annotations
-
 
 def taken(start: int, end: int | None, step: int, size: int) -> tuple[int, int]:
     """Return the first of ``size`` elements that ``[start:end:step]`` selects, and the number of selected elements."""

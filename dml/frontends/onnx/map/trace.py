@@ -411,11 +411,6 @@ class Trace:
         self.record.append(Repeated(known, first, proto))
         return results
 
-    @property
-    def records(self) -> list[NodeRecord]:
-        """Return the record of each node."""
-        return written_out(self.record)
-
     def _mapped(self, proto: NodeFacts, scope: Scope, inputs: list[Item]) -> list[Item]:
         """Map a node, and return its outputs."""
         node = OnnxNode(self, proto, scope, inputs)

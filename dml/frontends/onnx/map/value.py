@@ -122,9 +122,8 @@ class OnnxValue:
 
     # Element-wise operators, as in NumPy; a plain number takes the value's dtype.
 
-    def _with(self, function: Operation, other: OnnxValue | float, swap: bool = False) -> OnnxValue:
-        second = other if isinstance(other, OnnxValue) else self.filled(other)
-        return binary(function, second, self) if swap else binary(function, self, second)
+    def _with(self, function: Operation, other: OnnxValue | float, dtype: DType | None = None) -> OnnxValue:
+        return binary(function, self, other if isinstance(other, OnnxValue) else self.filled(other), dtype)
 
     def __add__(self, other: OnnxValue | float) -> OnnxValue:
         return self._with(op.add, other)
@@ -133,7 +132,7 @@ class OnnxValue:
         return self._with(op.subtract, other)
 
     def __rsub__(self, other: float) -> OnnxValue:
-        return self._with(op.subtract, other, swap=True)
+        return binary(op.subtract, self.filled(other), self)
 
     def __mul__(self, other: OnnxValue | float) -> OnnxValue:
         return self._with(op.multiply, other)
@@ -143,23 +142,20 @@ class OnnxValue:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def _compare(self, function: Operation, other: OnnxValue | float) -> OnnxValue:
-        return binary(function, self, other if isinstance(other, OnnxValue) else self.filled(other), BOOL)
-
     def __lt__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(op.less_than, other)
+        return self._with(op.less_than, other, BOOL)
 
     def __gt__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(op.greater_than, other)
+        return self._with(op.greater_than, other, BOOL)
 
     def __ge__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(op.greater_than_or_equal, other)
+        return self._with(op.greater_than_or_equal, other, BOOL)
 
     def __le__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(op.less_than_or_equal, other)
+        return self._with(op.less_than_or_equal, other, BOOL)
 
     def equals(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(op.equals, other)
+        return self._with(op.equals, other, BOOL)
 
 
 @dataclass(frozen=True)

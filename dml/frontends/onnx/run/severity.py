@@ -1,7 +1,5 @@
 """The minimum severity of the messages that sessions show: the process's default, and a session's own."""
 
-from __future__ import annotations
-
 from dml.arguments import checked
 from dml.errors import DMLError
 

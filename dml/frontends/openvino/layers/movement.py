@@ -11,6 +11,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
+from dml.frontends.openvino.sizes import strided_slices
 from dml.graph.builder import Tensor
 from dml.shapes import broadcast_sizes, with_rank, with_size
 
@@ -107,33 +108,16 @@ def strided_slice(c: IrContext) -> IrValue:
     value = c.value(0)
     x = value if isinstance(value, Tensor) else np.asarray(value)
     rank = x.rank if isinstance(x, Tensor) else x.ndim
-    begin, end = c.integers(1), c.integers(2)
-    step = c.integers(3) if len(c.values) > 3 else [1] * len(begin)
-
-    def mask(name: str) -> list[int]:
-        given = c.layer.integers(name)
-        return given + [0] * (len(begin) - len(given))
-
-    masks = [mask(f"{name}_mask") for name in ("begin", "end", "new_axis", "shrink_axis", "ellipsis")]
-    consumed = sum(not new and not dots for new, dots in zip(masks[2], masks[4], strict=False))
-    if any(len(each) != len(begin) for each in (end, step, *masks)) or consumed > rank:
-        raise c.error(
-            f"begin, end, step and masks must have equal lengths, at most {rank}, found {begin}, {end}, {step}"
-        )
+    given = strided_slices(c, rank)
     slices: dict[int, slice] = {}
     axis = 0
-    for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
-        if dots:  # an ellipsis covers all dimensions without an entry
-            axis += rank - consumed
-            continue
-        if new:
-            continue
-        if shrink:
-            index = first % (x.sizes if isinstance(x, Tensor) else x.shape)[axis]
-            slices[axis] = slice(index, index + 1)
-        else:
-            slices[axis] = slice(None if no_first else first, None if no_last else last, by)
-        axis += 1
+    for each in given:
+        if each is Ellipsis:  # it covers all dimensions without an entry
+            axis += rank - sum(isinstance(other, int | slice) for other in given)
+        elif each is not None:
+            index = 0 if isinstance(each, slice) else each % (x.sizes if isinstance(x, Tensor) else x.shape)[axis]
+            slices[axis] = each if isinstance(each, slice) else slice(index, index + 1)
+            axis += 1
     if isinstance(x, Tensor):
         return _window(c, x, slices).reshape(*c.sizes)
     chosen = tuple(slices.get(d, slice(None)) for d in range(rank))

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dml import descriptors as d
 from dml.descriptors import activation as act
-from dml.descriptors.elementwise import (
-    DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
-    DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
-    DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC,
-    DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC,
-    DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC,
-)
-from dml.descriptors.movement import DML_VALUE_SCALE_2D_OPERATOR_DESC
 from dml.frontends.pydirectml.expressions import Expression, binary, unary
 
 from .common import FusedActivation, fused
@@ -45,21 +38,21 @@ def activation_linear(input: Expression, alpha: float, beta: float) -> Expressio
 def add(a: Expression, b: Expression, fused_activation: FusedActivation | None = None) -> Expression:
     activation = fused(fused_activation)
     if activation is None:
-        return binary(DML_ELEMENT_WISE_ADD_OPERATOR_DESC, a, b)
-    return binary(DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, a, b, FusedActivation=activation)
+        return binary(d.DML_ELEMENT_WISE_ADD_OPERATOR_DESC, a, b)
+    return binary(d.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, a, b, FusedActivation=activation)
 
 
 def subtract(a: Expression, b: Expression) -> Expression:
-    return binary(DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, a, b)
+    return binary(d.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, a, b)
 
 
 def multiply(a: Expression, b: Expression) -> Expression:
-    return binary(DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, a, b)
+    return binary(d.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, a, b)
 
 
 def divide(a: Expression, b: Expression) -> Expression:
-    return binary(DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, a, b)
+    return binary(d.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, a, b)
 
 
 def value_scale_2d(input: Expression, scale: float, bias: Sequence[float]) -> Expression:
-    return unary(DML_VALUE_SCALE_2D_OPERATOR_DESC, input, Scale=scale, Bias=tuple(bias))
+    return unary(d.DML_VALUE_SCALE_2D_OPERATOR_DESC, input, Scale=scale, Bias=tuple(bias))

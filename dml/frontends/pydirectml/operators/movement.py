@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import dml.graph.operations as op
-from dml.descriptors.movement import DML_GATHER_OPERATOR_DESC, DML_JOIN_OPERATOR_DESC, DML_SLICE1_OPERATOR_DESC
+from dml.descriptors.movement import DML_GATHER_OPERATOR_DESC, DML_JOIN_OPERATOR_DESC
 from dml.descriptors.resample import DML_UPSAMPLE_2D_OPERATOR_DESC
 from dml.enums import DML_PADDING_MODE, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.frontends.pydirectml.expressions import Expression, one
 from dml.frontends.pydirectml.tensors import Size2D
 from dml.graph.builder import Tensor
-from dml.shapes import gathered_sizes, sliced_sizes, trailing
+from dml.shapes import gathered_sizes, trailing
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
@@ -52,15 +52,7 @@ def slice(
     steps = tuple(input_window_strides)
     if len(input_window_sizes) != len(steps) or 0 in steps:
         raise DMLError("pydirectml.slice: sizes and strides need an entry per dimension, strides not 0")
-    return one(
-        DML_SLICE1_OPERATOR_DESC,
-        input,
-        sliced_sizes(input_window_sizes, steps),
-        InputTensor=input,
-        InputWindowOffsets=tuple(input_window_offsets),
-        InputWindowSizes=tuple(input_window_sizes),
-        InputWindowStrides=steps,
-    )
+    return Expression(op.slice_(input.tensor, input_window_offsets, input_window_sizes, steps))
 
 
 def reinterpret(

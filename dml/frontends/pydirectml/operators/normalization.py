@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dml.descriptors.normalization import (
-    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
-    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
-    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
-)
+import dml.graph.operations as op
+from dml import descriptors as d
 from dml.frontends.pydirectml.expressions import Expression, unary
 
 from .common import REQUIRED, FusedActivation, fused, need
@@ -25,7 +22,7 @@ def mean_variance_normalization(
 ) -> Expression:
     need(normalize_variance=normalize_variance, epsilon=epsilon)
     return unary(
-        DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+        d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
         input,
         ScaleTensor=scale,
         BiasTensor=bias,
@@ -47,7 +44,7 @@ def batch_normalization(
     fused_activation: FusedActivation | None = None,
 ) -> Expression:
     return unary(
-        DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+        d.DML_BATCH_NORMALIZATION_OPERATOR_DESC,
         input,
         MeanTensor=mean,
         VarianceTensor=variance,
@@ -62,12 +59,8 @@ def batch_normalization(
 def local_response_normalization(
     input: Expression, cross_channel: bool, local_size: int, alpha: float, beta: float, bias: float
 ) -> Expression:
-    return unary(
-        DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
-        input,
-        CrossChannel=bool(cross_channel),
-        LocalSize=local_size,
-        Alpha=alpha,
-        Beta=beta,
-        Bias=bias,
+    return Expression(
+        op.local_response_normalization(
+            input.tensor, local_size=local_size, alpha=alpha, beta=beta, bias=bias, cross_channel=bool(cross_channel)
+        )
     )

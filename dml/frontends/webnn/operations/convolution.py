@@ -41,9 +41,7 @@ class ConvolutionOperations(OperationBuilder):
         """Cross-correlate an image with a filter; the output has the input's layout."""
         step = self.step("conv2d", label, input=input, filter=filter, bias=bias)
         step.same_types(input=input, filter=filter, bias=bias)
-        pad = step.numbers("padding", padding, (0, 0, 0, 0))
-        stride = step.numbers("strides", strides, (1, 1), 1)
-        dilation = step.numbers("dilations", dilations, (1, 1), 1)
+        pad, stride, dilation = step.windows(padding, strides, dilations)
         step.unsigned("groups", [groups], 1)
         step.one_of("input_layout", input_layout, INPUT_LAYOUTS)
         step.one_of("filter_layout", filter_layout, CONV2D_FILTER_LAYOUTS)
@@ -90,9 +88,7 @@ class ConvolutionOperations(OperationBuilder):
         """Return the gradient of ``conv2d`` for its input; output_sizes replace output_padding."""
         step = self.step("conv_transpose2d", label, input=input, filter=filter, bias=bias)
         step.same_types(input=input, filter=filter, bias=bias)
-        pad = step.numbers("padding", padding, (0, 0, 0, 0))
-        stride = step.numbers("strides", strides, (1, 1), 1)
-        dilation = step.numbers("dilations", dilations, (1, 1), 1)
+        pad, stride, dilation = step.windows(padding, strides, dilations)
         added = step.numbers("output_padding", output_padding, (0, 0))
         step.unsigned("groups", [groups], 1)
         step.one_of("input_layout", input_layout, INPUT_LAYOUTS)

@@ -51,10 +51,6 @@ def _named(method: Callable[..., MLOperand], name: str, doc: str) -> Callable[..
     return checked(method)
 
 
-def _not_equal(a: Tensor, b: Tensor) -> Tensor:
-    return op.logical_not(op.equals(a, b))
-
-
 class ElementwiseOperations(OperationBuilder):
     """The specification's element-wise operations, ``cast``, ``clamp`` and ``where``."""
 
@@ -83,7 +79,9 @@ class ElementwiseOperations(OperationBuilder):
     pow = _binary("pow", op.pow_, "a to the power of b.")
 
     equal = _binary("equal", op.equals, "Whether a equals b: UINT8, 0 or 1.", "uint8")
-    not_equal = _binary("not_equal", _not_equal, "Whether a differs from b: UINT8, 0 or 1.", "uint8")
+    not_equal = _binary(
+        "not_equal", lambda a, b: op.logical_not(op.equals(a, b)), "Whether a differs from b: UINT8, 0 or 1.", "uint8"
+    )
     greater = _binary("greater", op.greater_than, "Whether a > b: UINT8, 0 or 1.", "uint8")
     greater_or_equal = _binary("greater_or_equal", op.greater_than_or_equal, "Whether a >= b: UINT8, 0 or 1.", "uint8")
     lesser = _binary("lesser", op.less_than, "Whether a < b: UINT8, 0 or 1.", "uint8")

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import dml.graph.operations as op
 from dml import enums
 from dml.arguments import checked
-from dml.descriptors.movement import DML_DIAGONAL_MATRIX1_OPERATOR_DESC, DML_PADDING1_OPERATOR_DESC
-from dml.frontends.webnn.numbers import cast_number, scalar
+from dml.frontends.webnn.numbers import cast_number
 from dml.frontends.webnn.operands import LARGEST_DIMENSION, MLOperand, is_dimension
 from dml.frontends.webnn.steps import OperationBuilder
 from dml.graph.builder import Tensor
@@ -77,15 +76,10 @@ class MovementOperations(OperationBuilder):
                 f"reflection padding of {size} elements must be smaller than {size}, found {before} and {after}",
             )
         shape = tuple(map(sum, zip(input.shape, start, end, strict=True)))
-        filled = scalar(cast_number(value, input.data_type))
+        filled = cast_number(value, input.data_type).item()
 
         def lower(x: Tensor) -> Tensor:
-            if not shape:
-                return x
-            return x.builder.one(
-                DML_PADDING1_OPERATOR_DESC, shape, InputTensor=x, PaddingMode=PADDING_MODES[mode],
-                PaddingValueDataType=x.data_type, PaddingValue=filled, StartPadding=start, EndPadding=end,
-            )  # fmt: skip
+            return op.padding(x, start, end, PADDING_MODES[mode], filled) if shape else x
 
         return step.output(input.data_type, shape, lower)
 
@@ -176,18 +170,6 @@ class MovementOperations(OperationBuilder):
         """
         step = self.step("triangular", label, input=input)
         step.require(-(2**31) <= diagonal < 2**31, f"diagonal must be a 32-bit integer, found {diagonal}")
-        rows, columns = input.shape[-2:]
-        # Diagonals from begin up to, but not including, end become zero; diagonals are numbered 1 - rows to columns -
-        # 1.
-        begin, end = (1 - rows, min(diagonal, columns)) if upper else (max(diagonal + 1, 1 - rows), columns)
-
-        def lower(x: Tensor) -> Tensor:
-            if begin >= end:
-                return x
-            matrices = x.reshape(-1, rows, columns)
-            return x.builder.one(
-                DML_DIAGONAL_MATRIX1_OPERATOR_DESC, matrices.sizes, InputTensor=matrices, ValueDataType=x.data_type,
-                Value=scalar(cast_number(0, input.data_type)), DiagonalFillBegin=begin, DiagonalFillEnd=end,
-            )  # fmt: skip
-
-        return step.output(input.data_type, input.shape, lower)
+        return step.output(
+            input.data_type, input.shape, lambda x: op.triangular(x, upper=bool(upper), diagonal=diagonal)
+        )

@@ -34,9 +34,7 @@ def _pooling(name: str, function: Callable[..., Tensor], doc: str) -> Callable[.
         step.one_of("output_shape_rounding", output_shape_rounding, ROUNDINGS)
         batch, channels, *image = reordered(input.shape, layout, "nchw")
         window = step.numbers("window_dimensions", window_dimensions, image, 1)
-        pad = step.numbers("padding", padding, (0, 0, 0, 0))
-        stride = step.numbers("strides", strides, (1, 1), 1)
-        dilation = step.numbers("dilations", dilations, (1, 1), 1)
+        pad, stride, dilation = step.windows(padding, strides, dilations)
         windows = (image, window, stride, dilation, pad[0::2], pad[1::2])
         possible = [list(window_counts(*windows, round_up=up)) for up in (False, True)]
         if output_sizes is not None:

@@ -17,7 +17,7 @@ from ...registry import onnx_op
 from .. import folds
 from ..functions import fill, scalar
 from ..node import OnnxNode
-from ..value import OnnxValue, Operation, binary, cast, emit, maximum, minimum, reshape, unary, where
+from ..value import OnnxValue, Operation, binary, cast, maximum, minimum, one, reshape, unary, where
 from .casts import bit_cast
 
 #: Operators named like an operation, except for the capital letter.
@@ -235,12 +235,7 @@ def range_(node: OnnxNode) -> OnnxValue:
     stored_dtype = numpy_dtype(kind)
     if stored_dtype == np.float64:
         return cast(node.constant(np.arange(count, dtype=np.float64) * delta + first), dtype)
-    outputs = emit(
-        DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
-        {"OutputTensor": ((count,), dtype)},
-        node.builder,
-        ValueDataType=kind,
-        ValueStart=scalar(first, stored_dtype),
-        ValueDelta=scalar(delta, stored_dtype),
-    )
-    return outputs["OutputTensor"]
+    return one(
+        DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, node.input(0), (count,), ValueDataType=kind,
+        ValueStart=scalar(first, stored_dtype), ValueDelta=scalar(delta, stored_dtype),
+    )  # fmt: skip

@@ -5,11 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import dml.graph.operations as op
-from dml.descriptors.gemm import (
-    DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
-    DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
-)
+from dml import descriptors as d
 from dml.errors import DMLError
 from dml.frontends.meaning.einsum import EinsumOperations, contracted, diagonal, read_equation
 from dml.shapes import broadcast_sizes
@@ -18,7 +14,7 @@ from ...dtypes import INT32, UINT8
 from ...registry import onnx_op
 from ..functions import matmul, total
 from ..node import OnnxNode, Unsupported
-from ..value import OnnxValue, applied, binary, emit, expanded, one, reshape, transpose
+from ..value import OnnxValue, applied, binary, expanded, one, reshape, transpose
 from .activation import activated
 from .casts import bit_cast
 
@@ -47,10 +43,7 @@ def gemm(node: OnnxNode) -> OnnxValue:
 def product(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     """Multiply as NumPy's matmul: vectors are rows on the left and columns on the right."""
     left, right = a.rank == 1, b.rank == 1
-    if not a.rank or not b.rank:
-        raise DMLError("a matrix product needs tensors of at least rank 1")
-    a = reshape(a, (1, *a.shape)) if left else a
-    b = reshape(b, (*b.shape, 1)) if right else b
+    a, b = _matrices(a, b)
     if a.shape[-1] != b.shape[-2]:
         raise DMLError(f"matrices of shapes {a.shape} and {b.shape} have no product")
     result = matmul(a, b)
@@ -60,6 +53,13 @@ def product(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     if left:
         shape.pop(-1 if right else -2)
     return reshape(result, shape)
+
+
+def _matrices(a: OnnxValue, b: OnnxValue) -> tuple[OnnxValue, OnnxValue]:
+    """Return a vector on the left as a row, and one on the right as a column."""
+    if not a.rank or not b.rank:
+        raise DMLError("a matrix product needs tensors of at least rank 1")
+    return reshape(a, (1, *a.shape)) if a.rank == 1 else a, reshape(b, (*b.shape, 1)) if b.rank == 1 else b
 
 
 @onnx_op("MatMul")
@@ -92,11 +92,8 @@ def _turned(node: OnnxNode, x: OnnxValue, side: str) -> OnnxValue:
 
 def _batched(a: OnnxValue, b: OnnxValue) -> tuple[OnnxValue, OnnxValue, tuple[int, ...]]:
     """Return both operands with equal batches in at most two leading dimensions, and the result's shape."""
-    if not a.rank or not b.rank:
-        raise DMLError("a matrix product needs tensors of at least rank 1")
     left, right = a.rank == 1, b.rank == 1
-    a = reshape(a, (1, *a.shape)) if left else a
-    b = reshape(b, (*b.shape, 1)) if right else b
+    a, b = _matrices(a, b)
     batch = broadcast_sizes(a.shape[:-2], b.shape[:-2])
     result = (*batch, *(() if left else a.shape[-2:-1]), *(() if right else b.shape[-1:]))
     a, b = expanded(a, (*batch, *a.shape[-2:])), expanded(b, (*batch, *b.shape[-2:]))
@@ -126,7 +123,7 @@ def _output_sizes(a: OnnxValue, b: OnnxValue) -> tuple[int, ...]:
 def matmul_integer(node: OnnxNode) -> OnnxValue:
     a, b, shape = _batched(node.input(0), node.input(1))
     result = one(
-        DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
+        d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
         a,
         _output_sizes(a, b),
         INT32,
@@ -143,7 +140,7 @@ def qlinear_matmul(node: OnnxNode) -> OnnxValue:
     a, b, shape = _batched(node.input(0), node.input(3))
     output = node.input(7)
     result = one(
-        DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
+        d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
         a,
         _output_sizes(a, b),
         output.dtype,
@@ -185,10 +182,11 @@ def integer_product(
         b, b_zero = _unsigned(b, b_zero)
     a, b, shape = _batched(a, b)
     sizes = _output_sizes(a, b)
-    outputs = emit(
-        DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
-        {"OutputTensor": (sizes, a_scale.dtype)},
-        a.builder,
+    result = one(
+        d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
+        a,
+        sizes,
+        a_scale.dtype,
         ATensor=a,
         AScaleTensor=_parameter(a_scale, a, "a"),
         AZeroPointTensor=_parameter(a_zero, a, "a"),
@@ -197,7 +195,7 @@ def integer_product(
         BZeroPointTensor=_parameter(b_zero, b, "b"),
         BiasTensor=None if bias is None else expanded(bias, sizes),
     )
-    return reshape(outputs["OutputTensor"], shape)
+    return reshape(result, shape)
 
 
 def _unsigned(x: OnnxValue, zero: OnnxValue | None) -> tuple[OnnxValue, OnnxValue | None]:

@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 
 import dml.graph.operations as op
+from dml import descriptors as d
 from dml import enums
-from dml.descriptors.movement import (
-    DML_DIAGONAL_MATRIX_OPERATOR_DESC,
-    DML_FOLD_OPERATOR_DESC,
-    DML_ONE_HOT_OPERATOR_DESC,
-)
 from dml.errors import DMLError
 from dml.shapes import (
     broadcast_sizes,
@@ -35,7 +31,7 @@ from .. import folds
 from ..functions import fill, gather, gather_elements, join, part, slice_
 from ..node import OnnxNode, Unsupported
 from ..slicing import taken
-from ..value import OnnxValue, applied, cast, emit, expanded, one, reshape, transpose, where
+from ..value import OnnxValue, applied, cast, expanded, one, reshape, transpose, where
 
 
 @onnx_op("Identity", fold=folds.IDENTITY)
@@ -322,21 +318,14 @@ def one_hot(node: OnnxNode) -> OnnxValue:
     exact = where(exact < 0, exact.filled(depth), exact)
     column = reshape(exact, with_axis(indices.shape, axis))
     pair = reshape(values, (1,) * (len(shape) - 1) + (2,))
-    return one(DML_ONE_HOT_OPERATOR_DESC, values, shape, IndicesTensor=column, ValuesTensor=pair, Axis=axis)
+    return one(d.DML_ONE_HOT_OPERATOR_DESC, values, shape, IndicesTensor=column, ValuesTensor=pair, Axis=axis)
 
 
 @onnx_op("EyeLike", since=9)
 def eye_like(node: OnnxNode) -> OnnxValue:
     x = node.input(0, rank=2)
     dtype = dtype_of(node.integer("dtype", 0)) if "dtype" in node.attributes else x.dtype
-    outputs = emit(
-        DML_DIAGONAL_MATRIX_OPERATOR_DESC,
-        {"OutputTensor": (x.shape, dtype)},
-        node.builder,
-        Offset=node.integer("k", 0),
-        Value=1.0,
-    )
-    return outputs["OutputTensor"]
+    return one(d.DML_DIAGONAL_MATRIX_OPERATOR_DESC, x, x.shape, dtype, Offset=node.integer("k", 0), Value=1.0)
 
 
 @onnx_op("Trilu", since=14, fold=folds.SAME_SHAPE)
@@ -379,7 +368,7 @@ def col2im(node: OnnxNode) -> OnnxValue:
     node.check(x.shape[1] % prod(window) == 0, rule)
     pads = node.each("pads", 2 * rank, 0)
     result = one(
-        DML_FOLD_OPERATOR_DESC,
+        d.DML_FOLD_OPERATOR_DESC,
         x,
         (x.shape[0], x.shape[1] // prod(window), *sizes),
         InputTensor=x,

@@ -11,10 +11,7 @@ from math import prod
 import numpy as np
 
 import dml.graph.operations as op
-from dml.descriptors.normalization import (
-    DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
-    DML_LP_NORMALIZATION_OPERATOR_DESC,
-)
+from dml import descriptors as d
 from dml.errors import DMLError
 from dml.frontends.meaning.normalization import group_normalization
 from dml.shapes import checked_axis, with_rank, with_size
@@ -24,7 +21,7 @@ from ...registry import onnx_op
 from ..functions import gather, mean, total
 from ..node import OnnxNode, Unsupported
 from ..traced_arrays import counted
-from ..value import OnnxValue, applied, binary, cast, emit, expanded, one, reshape, unary
+from ..value import OnnxValue, applied, binary, cast, expanded, one, reshape, unary
 
 
 def mean_variance(
@@ -56,18 +53,8 @@ def _same(value: OnnxValue, x: OnnxValue) -> OnnxValue:
 
 
 @onnx_op("GroupNormalization", since=18)
-def group_normalization_18(node: OnnxNode) -> OnnxValue:
-    """GroupNormalization with scale and bias per group; ONNX deprecated it in favour of version 21."""
-    return _group_normalization(node, per_channel=False)
-
-
-@onnx_op("GroupNormalization", since=21)
-def group_normalization_21(node: OnnxNode) -> OnnxValue:
-    """GroupNormalization with scale and bias per channel."""
-    return _group_normalization(node, per_channel=True)
-
-
-def _group_normalization(node: OnnxNode, *, per_channel: bool) -> OnnxValue:
+def group_normalization_(node: OnnxNode) -> OnnxValue:
+    """GroupNormalization with scale and bias per channel; before version 21 per group."""
     x, scale, bias = node.input(0), node.input(1), node.input(2)
     if x.rank < 2:
         raise DMLError(f"X must have at least rank 2, found shape {x.shape}")
@@ -75,10 +62,9 @@ def _group_normalization(node: OnnxNode, *, per_channel: bool) -> OnnxValue:
     groups = node.integer("num_groups", 0)
     if groups < 1 or channels % groups:
         raise DMLError(f"num_groups must divide {channels} channels, found {groups}")
+    wanted = (channels if node.version >= 21 else groups,)
     for name, value in (("scale", scale), ("bias", bias)):
-        if value.shape != (channels if per_channel else groups,):
-            wanted = (channels if per_channel else groups,)
-            raise DMLError(f"{name} must have shape {wanted}, found {value.shape}")
+        node.check(value.shape == wanted, f"{name} must have shape {wanted}, found {value.shape}")
     if not x.size:
         return x
     scales, shifts = cast(scale, x.dtype).tensor, cast(bias, x.dtype).tensor
@@ -142,12 +128,8 @@ def instance_normalization(node: OnnxNode) -> OnnxValue:
 @onnx_op("LayerNormalization")
 @onnx_op("LayerNormalization", since=17)
 def layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
-    x, scale, bias = node.input(0), node.input(1), node.optional(2)
-    return layer_normalized(node, x, scale, bias)
-
-
-def layer_normalized(node: OnnxNode, x: OnnxValue, scale: OnnxValue, bias: OnnxValue | None) -> list[OnnxValue | None]:
     """Return Y, Mean and InvStdDev; the statistics have the type of stash_type, by default float32."""
+    x, scale, bias = node.input(0), node.input(1), node.optional(2)
     axes = list(range(node.axis("axis", -1, x.rank), x.rank))
     epsilon = node.number("epsilon", 1e-5)
     results: list[OnnxValue | None] = [mean_variance(x, axes, epsilon, scale, bias), None, None]
@@ -249,24 +231,12 @@ def batch_normalization(node: OnnxNode) -> list[OnnxValue | None]:
 
 def _batch_training(node: OnnxNode, x: OnnxValue, channels: tuple[int, ...], epsilon: float) -> list[OnnxValue | None]:
     momentum = node.number("momentum", 0.9)
-    outputs = {
-        "OutputTensor": (x.shape, x.dtype),
-        "OutputMeanTensor": (channels, x.dtype),
-        "OutputVarianceTensor": (channels, x.dtype),
-    }
-    tensors = emit(
-        DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
-        outputs,
-        node.builder,
-        InputTensor=x,
-        ScaleTensor=cast(reshape(node.input(1), channels), x.dtype),
-        BiasTensor=cast(reshape(node.input(2), channels), x.dtype),
-        Epsilon=epsilon,
-    )
-    results: list[OnnxValue | None] = [tensors["OutputTensor"]]
-    for index, name in ((3, "OutputMeanTensor"), (4, "OutputVarianceTensor")):
+    scale, bias = (cast(reshape(node.input(index), channels), x.dtype).tensor for index in (1, 2))
+    y, *statistics = op.batch_normalization_training(x.tensor, scale, bias, epsilon=epsilon)
+    results: list[OnnxValue | None] = [x.with_tensor(y)]
+    for index, tensor in enumerate(statistics, 3):
         running = node.input(index)
-        new = cast(reshape(tensors[name], running.shape), running.dtype)
+        new = cast(reshape(x.with_tensor(tensor, channels), running.shape), running.dtype)
         results.append(running * momentum + new * (1.0 - momentum))
     return results
 
@@ -293,7 +263,7 @@ def lp_normalization(node: OnnxNode) -> OnnxValue:
     """Divide by the norm along an axis; zeros stay zeros, because the norm is at least the smallest normal float32."""
     x = node.input(0)
     return one(
-        DML_LP_NORMALIZATION_OPERATOR_DESC,
+        d.DML_LP_NORMALIZATION_OPERATOR_DESC,
         x,
         x.shape,
         InputTensor=x,

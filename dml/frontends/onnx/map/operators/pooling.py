@@ -19,7 +19,7 @@ from ...registry import onnx_op
 from .. import folds
 from ..functions import join, mean, part, reduce
 from ..node import OnnxNode, Unsupported
-from ..value import OnnxValue, applied, binary, cast, maximum, one, reshape
+from ..value import OnnxValue, Operation, applied, binary, cast, maximum, one, reshape
 from .convolution import channels_first, channels_last
 from .movement import padded
 from .window import Window, window_of
@@ -37,6 +37,8 @@ def _planar(x: OnnxValue, window: Window) -> tuple[OnnxValue, dict[str, Any]]:
         "end_padding": window.end,
         "dilations": window.dilations,
     }
+    if window.reaches_beyond:
+        fields["output_sizes"] = window.output
     if flat:
         fields = {name: [0 if name.endswith("padding") else 1, *items] for name, items in fields.items()}
         x = reshape(x, (*x.shape[:2], 1, x.shape[2]))
@@ -49,30 +51,22 @@ def _sizes(x: OnnxValue, window: Window) -> tuple[int, ...]:
     return (*x.shape[:2], *output)
 
 
+def _pooled(function: Operation, x: OnnxValue, window: Window, **attributes: Any) -> OnnxValue:
+    view, fields = _planar(x, window)
+    pooled = applied(function, view, _sizes(x, window), **fields, **attributes)
+    return reshape(pooled, (*x.shape[:2], *window.output))
+
+
 @onnx_op("AveragePool")
 def average_pool(node: OnnxNode) -> OnnxValue:
-    x = node.input(0)
-    window = window_of(node, x.shape[2:])
-    counted = bool(node.integer("count_include_pad", 0))
-    if counted and window.end != window.declared_end:
-        # The mean counts declared padding, but not that of ceil_mode: so the declared padding becomes part of the
-        # input.
-        start, end = [0, 0, *window.start], [0, 0, *window.declared_end]
-        x = padded(x, start, end)
-        window.end = [e - d for e, d in zip(window.end, window.declared_end, strict=True)]
-        window.start, counted = [0] * len(window.start), False
-    view, fields = _planar(x, window)
-    pooled = applied(op.average_pooling, view, _sizes(x, window), include_padding=counted, **fields)
-    return reshape(pooled, (*x.shape[:2], *window.output))
+    x, counted = node.input(0), bool(node.integer("count_include_pad", 0))
+    return _pooled(op.average_pooling, x, window_of(node, x.shape[2:]), include_padding=counted)
 
 
 @onnx_op("LpPool")
 def lp_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
-    window = window_of(node, x.shape[2:])
-    view, fields = _planar(x, window)
-    pooled = applied(op.lp_pooling, view, _sizes(x, window), p=node.integer("p", 2), **fields)
-    return reshape(pooled, (*x.shape[:2], *window.output))
+    return _pooled(op.lp_pooling, x, window_of(node, x.shape[2:]), p=node.integer("p", 2))
 
 
 @onnx_op("MaxPool")
@@ -92,10 +86,10 @@ def channels_last_max_pool(node: OnnxNode) -> OnnxValue:
 
 def _max_pool(node: OnnxNode, x: OnnxValue) -> list[OnnxValue | None]:
     window = window_of(node, x.shape[2:])
+    if not node.wants(1):
+        return [_pooled(op.max_pooling, x, window), None]
     view, fields = _planar(x, window)
     sizes, shape = _sizes(x, window), (*x.shape[:2], *window.output)
-    if not node.wants(1):
-        return [reshape(applied(op.max_pooling, view, sizes, **fields), shape), None]
     if 0 in shape:
         return [x.filled(0, shape), x.filled(0, shape, INT64)]
     pooled, chosen = op.max_pooling_with_indices(view.tensor, **fields)

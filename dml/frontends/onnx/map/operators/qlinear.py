@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dml.graph.operations as op
 from dml.descriptors.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
-from dml.shapes import checked_axis
+from dml.shapes import checked_axis, end_paddings
 
 from ...dtypes import FLOAT32, DType
 from ...registry import onnx_op
@@ -134,6 +134,9 @@ def qlinear_average_pool(node: OnnxNode) -> OnnxValue:
         value = node.optional(index)
         return None if value is None else reshape(value, (1,) * x.rank)
 
+    end: list[int] | tuple[int, ...] = window.end
+    if window.reaches_beyond:
+        end = end_paddings(x.shape, window.size, window.strides, window.dilations, window.start, window.output)
     pooled = one(
         DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
         x,
@@ -146,7 +149,7 @@ def qlinear_average_pool(node: OnnxNode) -> OnnxValue:
         Strides=window.strides,
         WindowSize=window.size,
         StartPadding=window.start,
-        EndPadding=window.end,
+        EndPadding=end,
         Dilations=window.dilations,
         IncludePadding=bool(node.integer("count_include_pad", 0)),
     )

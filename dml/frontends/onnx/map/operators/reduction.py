@@ -5,12 +5,8 @@ from __future__ import annotations
 from math import prod
 
 import dml.graph.operations as op
+from dml import descriptors as d
 from dml import enums
-from dml.descriptors.reduction import (
-    DML_ARGMAX_OPERATOR_DESC,
-    DML_ARGMIN_OPERATOR_DESC,
-    DML_NONZERO_COORDINATES_OPERATOR_DESC,
-)
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.errors import DMLError
 from dml.shapes import checked_axis, with_size, without_axis
@@ -82,7 +78,7 @@ def arg_extreme(node: OnnxNode) -> OnnxValue:
     kept = with_size(x.shape, axis, 1)
     last = node.integer("select_last_index", 0)
     direction = enums.DML_AXIS_DIRECTION_DECREASING if last else enums.DML_AXIS_DIRECTION_INCREASING
-    cls = DML_ARGMAX_OPERATOR_DESC if node.op == "ArgMax" else DML_ARGMIN_OPERATOR_DESC
+    cls = d.DML_ARGMAX_OPERATOR_DESC if node.op == "ArgMax" else d.DML_ARGMIN_OPERATOR_DESC
     result = one(cls, x, kept, INT64, InputTensor=x, Axes=(axis,), AxisDirection=direction)
     return result if node.integer("keepdims", 1) else reshape(result, without_axis(x.shape, axis))
 
@@ -125,7 +121,7 @@ def nonzero(node: OnnxNode) -> OnnxValue | LateRows:
         x = cast(cast(x, bool), UINT8)  # the operator lacks 64-bit types
     flat = reshape(x, x.shape or (1,))
     outputs = {"OutputCountTensor": ((1,), UINT32), "OutputCoordinatesTensor": ((flat.size, flat.rank), UINT32)}
-    results = emit(DML_NONZERO_COORDINATES_OPERATOR_DESC, outputs, node.builder, InputTensor=flat)
+    results = emit(d.DML_NONZERO_COORDINATES_OPERATOR_DESC, outputs, node.builder, InputTensor=flat)
     coordinates, count = results["OutputCoordinatesTensor"], results["OutputCountTensor"]
     if late:
         return LateRows(coordinates, count, INT64, turned=True)

@@ -21,7 +21,7 @@ def rotated(
     after the pairs are copied. Pairs are adjacent if ``interleaved``, else from the first and the second half.
     """
     pairs = cosines.shape[1]
-    cos, sin = (_angles(cache, positions) for cache in (cosines, sines))
+    cos, sin = (reshape(gather(cache, positions, 0), (*positions.shape, 1, pairs)) for cache in (cosines, sines))
     if interleaved:
         counts = (*x.shape[:3], pairs)
         a, b = (slice_(x, (0, 0, 0, first), counts, (1, 1, 1, 2)) for first in (0, 1))
@@ -73,11 +73,6 @@ def turned(
         split = reshape(x, (batch, steps, x.shape[2] // size, size))
         results.append(reshape(rotated(split, positions, cosines, sines, interleaved=interleaved), x.shape))
     return results
-
-
-def _angles(cache: OnnxValue, positions: OnnxValue) -> OnnxValue:
-    """Gather a cache's rows for the positions, as {batch or 1, sequence, 1, pairs}."""
-    return reshape(gather(cache, positions, 0), (*positions.shape, 1, cache.shape[1]))
 
 
 @onnx_op("RotaryEmbedding", domain="com.microsoft")

@@ -6,23 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dml.errors import DMLError
-from dml.shapes import covered_size, same_paddings, window_count, window_counts, window_reach
+from dml.shapes import same_paddings, window_counts, window_reach
 
 from ..node import OnnxNode
 
 
 @dataclass
 class Window:
-    """A window, with one item per spatial dimension. ``declared_end``: end padding without the addition of
-    ceil_mode."""
+    """A window, with one item per spatial dimension. reaches_beyond: windows may reach beyond the end padding."""
 
     size: list[int]
     strides: list[int]
     dilations: list[int]
     start: list[int]
     end: list[int]
-    declared_end: list[int]
     output: list[int]
+    reaches_beyond: bool
 
 
 def auto_pad(node: OnnxNode) -> str:
@@ -53,20 +52,12 @@ def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int] = ()
         start, end = map(list, same_paddings(spatial, reach, strides, more_at_start=auto == "SAME_LOWER"))
     elif auto == "VALID":
         start, end = [0] * rank, [0] * rank
-    declared, up = list(end), node.integer("ceil_mode", 0) != 0
-    output = list(window_counts(spatial, size, strides, dilations, start, end, round_up=up, starts_inside=True))
+    beyond = node.integer("ceil_mode", 0) != 0
+    output = list(window_counts(spatial, size, strides, dilations, start, end, round_up=beyond, starts_inside=True))
     for index in range(rank):
         missing = reach[index] - (spatial[index] + start[index] + end[index])
         if missing > 0:
-            output[index] = 1 - missing // strides[index]
+            beyond, output[index] = True, 1 - missing // strides[index]
             if kernel or output[index] < 0:
                 raise DMLError(f"a window of {reach[index]} does not fit {spatial[index]} elements and their padding")
-            end[index] += missing
-        elif up:
-            # The last window may reach beyond the declared padding; no window starts in it.
-            padded = spatial[index] + start[index] + end[index]
-            needed = covered_size(output[index], reach[index], strides[index]) - padded
-            if needed > 0 or window_count(padded, reach[index], strides[index]) > output[index]:
-                end[index] = max(0, end[index] + needed)
-                declared[index] = min(declared[index], end[index])
-    return Window(size, strides, dilations, start, end, declared, output)
+    return Window(size, strides, dilations, start, end, output, beyond)

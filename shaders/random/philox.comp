@@ -36,11 +36,9 @@ void main() {
 #if VECTORS
     result_vector_store(result_BASE / 4u + block, words);
 #else
-    for (uint k = 0u; k < 4u; ++k) {
-        uint i = 4u * block + k - SKIP;
-        if (i >= COUNT) continue;
+    for (uint k = block == 0u ? SKIP : 0u; k < 4u && 4u * block + k - SKIP < COUNT; ++k) {
         uint c[RANK];
-        coordinates(i, c);
+        coordinates(4u * block + k - SKIP, c);
         result_store(result_at(c), words[k]);
     }
 #endif

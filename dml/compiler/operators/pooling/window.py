@@ -147,7 +147,7 @@ def maximum(desc: Any, builder: ProgramBuilder) -> None:
     channels = volume(source).sizes[1]
     for (image, channel), part in in_planes(builder, tensors):
         # Indices refer to the whole tensor.
-        place = {} if indices is None else {"IMAGE": image, "CHANNEL": channel, "CHANNELS": channels}
+        place = {"IMAGE": image, "CHANNEL": channel, "CHANNELS": channels}
         each_result(
             builder,
             BoxKernel(

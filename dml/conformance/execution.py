@@ -18,7 +18,7 @@ from dml.api.recorder import CommandList
 from dml.conformance import samples
 from dml.conformance.axes import open_as
 from dml.conformance.case import Case
-from dml.conformance.compare import Comparison, compare
+from dml.conformance.compare import Comparison, Mismatch, compare
 from dml.conformance.graphs import check, compiled_on
 from dml.conformance.layouts import UNTOUCHED, Tensor, from_bytes, gaps_touched, repeated, tensors, to_bytes
 from dml.conformance.limits import Expected
@@ -40,6 +40,8 @@ GUARD = 256
 #: Contents of memory that nothing has written: NaNs, or -1.
 _EARLIER = 0xFF
 
+#: Fields of a comparison that a report has of each tensor.
+_REPORTED = ("elements", "worst_ulp", "share", "ulp_limit", "why", "tight_share")
 #: Errors of cases that exceed the device's limits, features or memory.
 _BEYOND = (HRESULT.DXGI_ERROR_UNSUPPORTED, HRESULT.E_OUTOFMEMORY)
 
@@ -73,21 +75,7 @@ def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
 
     Raises DMLError if the device is lost: it can run nothing more.
     """
-    outcome: Outcome = {
-        "case": case.id,
-        "operator": case.subject.name,
-        "data_type": case.data_type,
-        "dimension_count": None,
-        "layout": case.labels["layout"],
-        "values": case.labels["values"],
-        "status": "passed",
-        "reason": None,
-        "seconds": 0.0,
-        "tensors": [],
-        "histogram": [],
-        "failure": None,
-        "loose": None,
-    }
+    outcome = without_results(case, "passed", None)
     start = time.perf_counter()
     try:
         desc = case.desc
@@ -121,6 +109,25 @@ def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
     if wrong is not None and judged["status"] != "failed":
         return {**_failed(judged, start, *wrong, compiled), "loose": None}
     return judged
+
+
+def without_results(case: Case, status: str, reason: str | None) -> Outcome:
+    """Return an outcome without tensors."""
+    return {
+        "case": case.id,
+        "operator": case.subject.name,
+        "data_type": case.data_type,
+        "dimension_count": None,
+        "layout": case.labels["layout"],
+        "values": case.labels["values"],
+        "status": status,
+        "reason": reason,
+        "seconds": 0.0,
+        "tensors": [],
+        "histogram": [],
+        "failure": None,
+        "loose": None,
+    }
 
 
 def kernels(compiled: CompiledOperator) -> list[str]:
@@ -389,17 +396,7 @@ def _judged(
         values = from_bytes(data, tensor)
         result = compare(values if part is None else values[part.outputs[name]], expected, flushed)
         histogram += result.histogram
-        reports.append(
-            {
-                "tensor": label,
-                "elements": result.elements,
-                "worst_ulp": result.worst_ulp,
-                "share": result.share,
-                "ulp_limit": result.ulp_limit,
-                "why": result.why,
-                "tight_share": result.tight_share,
-            }
-        )
+        reports.append({"tensor": label, **{field: getattr(result, field) for field in _REPORTED}})
         if result.loose is not None:
             found_loose = _loose(label, result)
             loose = max(loose or found_loose, found_loose, key=lambda element: float(element["tight_share"]))
@@ -420,21 +417,11 @@ def _judged(
 def _failure(label: str, tensor: Tensor, result: Comparison, touched: int | None) -> Outcome | None:
     wrong = result.mismatch
     if wrong is not None:
-        return {
-            "kind": "values",
-            "tensor": label,
-            "index": list(wrong.index),
-            "found": wrong.found,
-            "expected": wrong.expected,
-            "differing": wrong.differing,
-            "of": wrong.elements,
-            "ulp": wrong.ulp,
-            "allowed_ulp": wrong.allowed_ulp,
-            "message": f"{label} {wrong}",
-        }
+        allowed = {"allowed_ulp": wrong.allowed_ulp, "message": f"{label} {wrong}"}
+        return {"kind": "values", "tensor": label, **_element(wrong), **allowed}
     if touched is not None:
         message = f"{label}: byte {touched} lies in a gap of its strides {tensor.strides} and was written"
-        return {**_NOTHING, "kind": "outside", "tensor": label, "message": message}
+        return {**NO_ELEMENT, "kind": "outside", "tensor": label, "message": message}
     return None
 
 
@@ -451,12 +438,7 @@ def _loose(label: str, result: Comparison) -> Outcome:
     message = f"{label} at [{', '.join(map(str, far.index))}]: found {far.found}, expected {far.expected}, {limit}"
     return {
         "tensor": label,
-        "index": list(far.index),
-        "found": far.found,
-        "expected": far.expected,
-        "differing": far.differing,
-        "of": far.elements,
-        "ulp": far.ulp,
+        **_element(far),
         "tight_ulp": far.allowed_ulp,
         "tight_share": share,
         "why": result.tight_why,
@@ -464,15 +446,26 @@ def _loose(label: str, result: Comparison) -> Outcome:
     }
 
 
+def _element(wrong: Mismatch) -> Outcome:
+    return {
+        "index": list(wrong.index),
+        "found": wrong.found,
+        "expected": wrong.expected,
+        "differing": wrong.differing,
+        "of": wrong.elements,
+        "ulp": wrong.ulp,
+    }
+
+
 #: Fields of a failure that concerns no single element.
-_NOTHING: Outcome = dict.fromkeys(("index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
+NO_ELEMENT: Outcome = dict.fromkeys(("index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
 
 
 def _failed(
     outcome: Outcome, start: float, kind: str, message: str, compiled: CompiledOperator | None = None
 ) -> Outcome:
     names = [] if compiled is None else kernels(compiled)
-    failure = {**_NOTHING, "kind": kind, "tensor": None, "message": message, "kernels": names}
+    failure = {**NO_ELEMENT, "kind": kind, "tensor": None, "message": message, "kernels": names}
     return {
         **outcome,
         "status": "failed",

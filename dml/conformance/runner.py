@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
-from dml.conformance import worker
+from dml.conformance import execution, worker
 from dml.conformance.axes import seen_as
 from dml.conformance.case import Case
 from dml.conformance.graphs import program_of
@@ -179,31 +179,16 @@ def finished(place: DeviceAxis, outcome: Record, seed: int) -> Record:
 
 def not_run(text: str, reason: str) -> Record:
     """Return the outcome of a case that was not tested."""
-    case = Case.parse(text)
-    return {
-        "case": text,
-        "operator": case.subject.name,
-        "data_type": case.data_type,
-        "dimension_count": None,
-        "layout": case.labels["layout"],
-        "values": case.labels["values"],
-        "status": "not_tested",
-        "reason": reason,
-        "seconds": 0.0,
-        "tensors": [],
-        "histogram": [],
-        "failure": None,
-        "loose": None,
-    }
+    return {**execution.without_results(Case.parse(text), "not_tested", reason), "case": text}
 
 
 def ended(place: DeviceAxis, text: str, seed: int, lost: WorkerLostError, seconds: float) -> Record:
     """Return the outcome of a case that ended its process."""
     case = Case.parse(text)
-    nothing = dict.fromkeys(("tensor", "index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
     failure = {
-        **nothing,
+        **execution.NO_ELEMENT,
         "kind": "ended",
+        "tensor": None,
         "message": str(lost),
         "kernels": _kernels(place, case),
         "descriptor": worker.descriptor(case),

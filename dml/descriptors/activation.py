@@ -11,10 +11,7 @@ from .base import ActivationDesc, Input, OperatorDesc, Output, UIntArray, count_
 
 @operator
 class DML_ACTIVATION_ELU_OPERATOR_DESC(ActivationDesc):
-    """Exponential linear unit: x where it is positive, else Alpha * (e^x - 1).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_elu_operator_desc.
-    """
+    """Exponential linear unit: x where it is positive, else Alpha * (e^x - 1)."""
 
     Alpha: float
 
@@ -23,17 +20,13 @@ class DML_ACTIVATION_ELU_OPERATOR_DESC(ActivationDesc):
 class DML_ACTIVATION_HARDMAX_OPERATOR_DESC(ActivationDesc):
     """1 at the first largest element of each row (the last dimension), 0 elsewhere.
 
-    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1. Reference:
-    dml_activation_hardmax_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1.
     """
 
 
 @operator
 class DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC(ActivationDesc):
-    """A piecewise linear sigmoid: Alpha * x + Beta, limited to 0 and 1.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_hard_sigmoid_operator_desc.
-    """
+    """A piecewise linear sigmoid: Alpha * x + Beta, limited to 0 and 1."""
 
     Alpha: float
     Beta: float
@@ -41,28 +34,19 @@ class DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC(ActivationDesc):
 
 @operator
 class DML_ACTIVATION_IDENTITY_OPERATOR_DESC(ActivationDesc):
-    """The element itself, x.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_identity_operator_desc.
-    """
+    """The element itself, x."""
 
 
 @operator
 class DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(ActivationDesc):
-    """x where it is not negative, else Alpha * x.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_leaky_relu_operator_desc.
-    """
+    """x where it is not negative, else Alpha * x."""
 
     Alpha: float
 
 
 @operator
 class DML_ACTIVATION_LINEAR_OPERATOR_DESC(ActivationDesc):
-    """A line: Alpha * x + Beta.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_linear_operator_desc.
-    """
+    """A line: Alpha * x + Beta."""
 
     Alpha: float
     Beta: float
@@ -72,8 +56,7 @@ class DML_ACTIVATION_LINEAR_OPERATOR_DESC(ActivationDesc):
 class DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC(ActivationDesc):
     """The natural logarithm of SOFTMAX, over the last dimension.
 
-    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1. Reference:
-    dml_activation_log_softmax_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1.
     """
 
 
@@ -81,8 +64,7 @@ class DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC(ActivationDesc):
 class DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(OperatorDesc):
     """x where it is not negative, else the slope at the same place times x.
 
-    InputTensor, SlopeTensor, OutputTensor: the same sizes (a slope broadcasts by strides) and data type. Reference:
-    dml_activation_parameterized_relu_operator_desc.
+    InputTensor, SlopeTensor, OutputTensor: the same sizes (a slope broadcasts by strides) and data type.
     """
 
     InputTensor: Input
@@ -92,11 +74,7 @@ class DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC(ActivationDesc):
-    """Alpha * ln(1 + e^(Beta * x)).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference:
-    dml_activation_parametric_softplus_operator_desc.
-    """
+    """Alpha * ln(1 + e^(Beta * x))."""
 
     Alpha: float
     Beta: float
@@ -104,18 +82,12 @@ class DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC(ActivationDesc):
 
 @operator
 class DML_ACTIVATION_RELU_OPERATOR_DESC(ActivationDesc):
-    """Rectified linear unit, max(0, x).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_relu_operator_desc.
-    """
+    """Rectified linear unit, max(0, x)."""
 
 
 @operator
 class DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC(ActivationDesc):
-    """Gamma times x where it is positive, else Gamma * Alpha * (e^x - 1).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_scaled_elu_operator_desc.
-    """
+    """Gamma times x where it is positive, else Gamma * Alpha * (e^x - 1)."""
 
     Alpha: float
     Gamma: float
@@ -123,10 +95,7 @@ class DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC(ActivationDesc):
 
 @operator
 class DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC(ActivationDesc):
-    """Alpha * tanh(Beta * x).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_scaled_tanh_operator_desc.
-    """
+    """Alpha * tanh(Beta * x)."""
 
     Alpha: float
     Beta: float
@@ -134,63 +103,44 @@ class DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC(ActivationDesc):
 
 @operator
 class DML_ACTIVATION_SIGMOID_OPERATOR_DESC(ActivationDesc):
-    """Logistic function, 1 / (1 + e^-x).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_sigmoid_operator_desc.
-    """
+    """Logistic function, 1 / (1 + e^-x)."""
 
 
 @operator
 class DML_ACTIVATION_SOFTMAX_OPERATOR_DESC(ActivationDesc):
     """e^x divided by the sum of e^x over the last dimension.
 
-    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1. Reference:
-    dml_activation_softmax_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1.
     """
 
 
 @operator
 class DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC(ActivationDesc):
-    """ln(1 + e^(Steepness * x)) / Steepness. Steepness is at least 1 below feature level 6_4.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_softplus_operator_desc.
-    """
+    """ln(1 + e^(Steepness * x)) / Steepness. Steepness is at least 1 below feature level 6_4."""
 
     Steepness: float
 
 
 @operator
 class DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC(ActivationDesc):
-    """x / (1 + |x|).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_softsign_operator_desc.
-    """
+    """x / (1 + |x|)."""
 
 
 @operator
 class DML_ACTIVATION_TANH_OPERATOR_DESC(ActivationDesc):
-    """Hyperbolic tangent of each element.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_tanh_operator_desc.
-    """
+    """Hyperbolic tangent of each element."""
 
 
 @operator
 class DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC(ActivationDesc):
-    """x where it is above Alpha, else 0.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_thresholded_relu_operator_desc.
-    """
+    """x where it is above Alpha, else 0."""
 
     Alpha: float
 
 
 @operator
 class DML_ACTIVATION_SHRINK_OPERATOR_DESC(ActivationDesc):
-    """x + Bias below -Threshold, x - Bias above Threshold, 0 between.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_shrink_operator_desc.
-    """
+    """x + Bias below -Threshold, x - Bias above Threshold, 0 between."""
 
     Bias: float
     Threshold: float
@@ -198,10 +148,7 @@ class DML_ACTIVATION_SHRINK_OPERATOR_DESC(ActivationDesc):
 
 @operator
 class DML_ACTIVATION_CELU_OPERATOR_DESC(ActivationDesc):
-    """Continuously differentiable ELU: max(0, x) + min(0, Alpha * (e^(x / Alpha) - 1)).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_celu_operator_desc.
-    """
+    """Continuously differentiable ELU: max(0, x) + min(0, Alpha * (e^(x / Alpha) - 1))."""
 
     Alpha: float
 
@@ -210,8 +157,7 @@ class DML_ACTIVATION_CELU_OPERATOR_DESC(ActivationDesc):
 class DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC(OperatorDesc):
     """Gradient of RELU: the incoming gradient where the input is positive, else 0.
 
-    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type. Reference:
-    dml_activation_relu_grad_operator_desc.
+    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type.
     """
 
     InputTensor: Input
@@ -221,18 +167,14 @@ class DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_GELU_OPERATOR_DESC(ActivationDesc):
-    """Gaussian error linear unit: x / 2 * (1 + erf(x / sqrt(2))).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_gelu_operator_desc.
-    """
+    """Gaussian error linear unit: x / 2 * (1 + erf(x / sqrt(2)))."""
 
 
 @operator
 class DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC(ActivationDesc):
     """e^x divided by the sum of e^x over Axes.
 
-    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them. Reference:
-    dml_activation_softmax1_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them.
     """
 
     AxisCount: int = count_of("Axes")
@@ -243,8 +185,7 @@ class DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC(ActivationDesc):
 class DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC(ActivationDesc):
     """The natural logarithm of SOFTMAX1, over Axes.
 
-    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them. Reference:
-    dml_activation_log_softmax1_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them.
     """
 
     AxisCount: int = count_of("Axes")
@@ -255,8 +196,7 @@ class DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC(ActivationDesc):
 class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(ActivationDesc):
     """1 at the first largest element over Axes, 0 elsewhere.
 
-    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them. Reference:
-    dml_activation_hardmax1_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them.
     """
 
     AxisCount: int = count_of("Axes")
@@ -265,20 +205,14 @@ class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(ActivationDesc):
 
 @operator
 class DML_ACTIVATION_SWISH_OPERATOR_DESC(ActivationDesc):
-    """x times a sigmoid of it: x / (1 + e^(-SigmoidInputScale * x)).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_swish_operator_desc.
-    """
+    """x times a sigmoid of it: x / (1 + e^(-SigmoidInputScale * x))."""
 
     SigmoidInputScale: float
 
 
 @operator
 class DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC(ActivationDesc):
-    """x times a piecewise linear sigmoid: x * clamp(Alpha * x + Beta, 0, 1).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_hard_swish_operator_desc.
-    """
+    """x times a piecewise linear sigmoid: x * clamp(Alpha * x + Beta, 0, 1)."""
 
     Alpha: float
     Beta: float

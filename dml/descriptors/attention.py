@@ -18,7 +18,7 @@ class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(OperatorDesc):
     K, N, 2, H}, both interleaved by head. StackedQueryKeyValueTensor: {B, K, N, 3, H}, all three. BiasTensor: {2 or 3
     parts, N * H in all}. PastKeyTensor, PastValueTensor: {B, N, P, H}. RelativePositionBiasTensor: {B, N, S, T}.
     MaskTensor: as MaskType says. Scale: the factor of query x key^T. OutputTensor: {B, S, N * H of values}.
-    OutputPresentKeyTensor, OutputPresentValueTensor: {B, N, T, H}. Reference: dml_multihead_attention_operator_desc.
+    OutputPresentKeyTensor, OutputPresentValueTensor: {B, N, T, H}.
     """
 
     QueryTensor: OptionalInput = None
@@ -49,7 +49,6 @@ class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(OperatorDesc):
     tensors. Without past tensors PastSequenceLengthsTensor is INT32, and the present tensors {B, N, T, H} are a cache
     of any length T >= K that already holds the past: new keys and values are written into it in place, other rows are
     not written. The other tensors are as in MULTIHEAD_ATTENTION, where N is QueryHeadCount or KeyValueHeadCount.
-    Reference: dml_multihead_attention1_operator_desc.
     """
 
     QueryTensor: OptionalInput = None

@@ -90,6 +90,9 @@ class OperatorDesc:
     #: Fields that may hold floating-point numbers.
     number_fields: ClassVar[tuple[FieldInfo, ...]]
 
+    #: The docstring's paragraph about the tensors, of classes that write none.
+    TENSORS: ClassVar[str] = ""
+
     #: Returns the values of all fields of a description.
     _values: ClassVar[attrgetter[Any]]
 
@@ -346,9 +349,13 @@ def operator(cls: _DescClass) -> _DescClass:
     """Make a class of annotated fields an operator description, and register it under its operator type.
 
     Type checkers see the fields as keywords, because in C optional fields and counts precede required ones; at run
-    time positions work as well.
+    time positions work as well. The docstring gets the page of DirectML's reference and, if it has one paragraph, the
+    tensors of the base class.
     """
     described = _described(cls)
+    text = inspect.cleandoc(cls.__doc__ or "")
+    text += "" if "\n\n" in text else f"\n\n{described.TENSORS}"
+    described.__doc__ = text if "Reference: " in text else f"{text} Reference: {cls.__name__.lower()}."
     described.OPERATOR_TYPE = getattr(enums, f"DML_OPERATOR_{cls.__name__[len('DML_') : -len('_OPERATOR_DESC')]}")
     _OPERATORS[described.OPERATOR_TYPE] = described
     return cls
@@ -379,10 +386,14 @@ def _described(cls: type[OperatorDesc]) -> Any:
     return described
 
 
+_EQUAL = "InputTensor, OutputTensor: the same sizes and data type."
+
+
 @shared_fields
 class UnaryDesc(OperatorDesc):
     """First fields of an operator on each element of a tensor."""
 
+    TENSORS = _EQUAL
     InputTensor: Input
     OutputTensor: Output
 
@@ -391,6 +402,7 @@ class UnaryDesc(OperatorDesc):
 class ScaledDesc(OperatorDesc):
     """First fields of an operator on each element of a tensor, which ScaleBias scales and shifts first."""
 
+    TENSORS = _EQUAL
     InputTensor: Input
     OutputTensor: Output
     ScaleBias: OptionalScaleBias = None
@@ -400,6 +412,7 @@ class ScaledDesc(OperatorDesc):
 class BinaryDesc(OperatorDesc):
     """First fields of an operator on each pair of elements of two tensors."""
 
+    TENSORS = "ATensor, BTensor, OutputTensor: the same sizes and data type."
     ATensor: Input
     BTensor: Input
     OutputTensor: Output
@@ -409,6 +422,7 @@ class BinaryDesc(OperatorDesc):
 class ActivationDesc(OperatorDesc):
     """First fields of an activation, which another operator may fuse: then it has no tensors."""
 
+    TENSORS = _EQUAL
     InputTensor: Input = fusable()
     OutputTensor: Output = fusable()
 

@@ -17,7 +17,6 @@ class DML_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
     GroupCount, window}. BiasTensor: {1, output channels, 1, ...}. OutputTensor: {batch, output channels, spatial
     sizes}. Mode: CONVOLUTION mirrors the filter. Direction: BACKWARD is the transposed convolution, whose filter is
     {input channels, output channels / GroupCount, window}. OutputPadding: added to the output's end, with BACKWARD.
-    Reference: dml_convolution_operator_desc.
     """
 
     InputTensor: Input
@@ -42,7 +41,6 @@ class DML_CONVOLUTION_INTEGER_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: {batch, input channels, height, width}. FilterTensor: {output channels, input channels / GroupCount,
     window}. InputZeroPointTensor: one element. FilterZeroPointTensor: one element, or one per output channel.
-    Reference: dml_convolution_integer_operator_desc.
     """
 
     InputTensor: Input
@@ -64,8 +62,7 @@ class DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: {batch, input channels, height, width}. FilterTensor: {output channels, input channels / GroupCount,
     window}. Scales and zero points: one element; for the filter also one per output channel. BiasTensor: 32-bit
-    integers in units of input scale x filter scale, one per output channel. Reference:
-    dml_quantized_linear_convolution_operator_desc.
+    integers in units of input scale x filter scale, one per output channel.
     """
 
     InputTensor: Input

@@ -11,8 +11,7 @@ class DML_GEMM_OPERATOR_DESC(OperatorDesc):
     """Matrix product FusedActivation(Alpha * TransA(A) x TransB(B) + Beta * C), one for each batch and channel.
 
     ATensor: {batch, channel, M, K}, transposed {..., K, M}. BTensor: {batch, channel, K, N}, transposed {..., N, K}.
-    CTensor (0 if None), OutputTensor: {batch, channel, M, N}. From 4_0 batch and channel are optional. Reference:
-    dml_gemm_operator_desc.
+    CTensor (0 if None), OutputTensor: {batch, channel, M, N}. From 4_0 batch and channel are optional.
     """
 
     ATensor: Input
@@ -30,8 +29,8 @@ class DML_GEMM_OPERATOR_DESC(OperatorDesc):
 class DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(OperatorDesc):
     """Product of 8-bit integer matrices minus their zero points, in 32-bit integers.
 
-    ATensor: {batch, channel, M, K}. BTensor: {batch, channel, K, N}. OutputTensor: {batch, channel, M, N}. Zero
-    points: one element, or one per row of A or column of B. Reference: dml_matrix_multiply_integer_operator_desc.
+    ATensor: {batch, channel, M, K}. BTensor: {batch, channel, K, N}. OutputTensor: {batch, channel, M, N}. Zero points:
+    one element, or one per row of A or column of B.
     """
 
     ATensor: Input
@@ -46,8 +45,7 @@ class DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC(OperatorDesc):
     """Product of two quantized matrices; the result is quantized.
 
     ATensor: {batch, channel, M, K}. BTensor: {batch, channel, K, N}. OutputTensor: {batch, channel, M, N}. Scales and
-    zero points: one element, or one per row of A and of the output, or per column of B. Reference:
-    dml_quantized_linear_matrix_multiply_operator_desc.
+    zero points: one element, or one per row of A and of the output, or per column of B.
     """
 
     ATensor: Input
@@ -67,7 +65,6 @@ class DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC(OperatorDesc):
 
     ATensor: {batch, channel, M, K}. BTensor: {batch, channel, K, N}. OutputTensor: {batch, channel, M, N}. Scales and
     zero points: one element, or one per row of A or column of B. BiasTensor: one per column, or the output's sizes.
-    Reference: dml_matrix_multiply_integer_to_float_operator_desc.
     """
 
     ATensor: Input

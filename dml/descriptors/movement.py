@@ -25,7 +25,7 @@ class DML_SLICE_OPERATOR_DESC(OperatorDesc):
     """Copy elements at regular distances: output element i of a dimension is the input's at Offsets + i * Strides.
 
     OutputTensor: has the sizes in Sizes. Strides: the step from element to element. The arrays have one item per
-    dimension. Reference: dml_slice_operator_desc.
+    dimension.
     """
 
     InputTensor: Input
@@ -40,8 +40,7 @@ class DML_SLICE_OPERATOR_DESC(OperatorDesc):
 class DML_CAST_OPERATOR_DESC(OperatorDesc):
     """Convert each element to the data type of OutputTensor.
 
-    InputTensor, OutputTensor: the same sizes. From floating point to integers, toward zero. Reference:
-    dml_cast_operator_desc.
+    InputTensor, OutputTensor: the same sizes. From floating point to integers, toward zero.
     """
 
     InputTensor: Input
@@ -52,8 +51,7 @@ class DML_CAST_OPERATOR_DESC(OperatorDesc):
 class DML_SPLIT_OPERATOR_DESC(OperatorDesc):
     """Cut the input along Axis into several tensors.
 
-    OutputTensors: the sizes of InputTensor except along Axis, where they add up to its size. Reference:
-    dml_split_operator_desc.
+    OutputTensors: the sizes of InputTensor except along Axis, where they add up to its size.
     """
 
     InputTensor: Input
@@ -66,8 +64,7 @@ class DML_SPLIT_OPERATOR_DESC(OperatorDesc):
 class DML_JOIN_OPERATOR_DESC(OperatorDesc):
     """Concatenate several tensors along Axis.
 
-    InputTensors: the sizes of OutputTensor except along Axis, where they add up to its size. Reference:
-    dml_join_operator_desc.
+    InputTensors: the sizes of OutputTensor except along Axis, where they add up to its size.
     """
 
     InputCount: int = count_of("InputTensors")
@@ -82,7 +79,6 @@ class DML_PADDING_OPERATOR_DESC(OperatorDesc):
     elements.
 
     OutputTensor: the sizes of InputTensor + StartPadding + EndPadding. The arrays have one item per dimension.
-    Reference: dml_padding_operator_desc.
     """
 
     InputTensor: Input
@@ -99,7 +95,6 @@ class DML_VALUE_SCALE_2D_OPERATOR_DESC(OperatorDesc):
     """Multiply an image by Scale and add a Bias per channel.
 
     InputTensor, OutputTensor: {batch, channels, height, width}, the same sizes. Bias: one number per channel.
-    Reference: dml_value_scale_2d_operator_desc.
     """
 
     InputTensor: Input
@@ -113,8 +108,8 @@ class DML_VALUE_SCALE_2D_OPERATOR_DESC(OperatorDesc):
 class DML_GATHER_OPERATOR_DESC(OperatorDesc):
     """Gather whole slices along Axis by index.
 
-    IndicesTensor: its last IndexDimensions dimensions replace Axis in OutputTensor. A negative index counts
-    from the end. Reference: dml_gather_operator_desc.
+    IndicesTensor: its last IndexDimensions dimensions replace Axis in OutputTensor. A negative index counts from the
+    end.
     """
 
     InputTensor: Input
@@ -129,7 +124,7 @@ class DML_SPACE_TO_DEPTH_OPERATOR_DESC(OperatorDesc):
     """Move blocks of BlockSize x BlockSize pixels into the channels.
 
     InputTensor: {batch, channels, height, width}. OutputTensor: {batch, channels * BlockSize^2, height / BlockSize,
-    width / BlockSize}. Reference: dml_space_to_depth_operator_desc.
+    width / BlockSize}.
     """
 
     InputTensor: Input
@@ -142,7 +137,7 @@ class DML_DEPTH_TO_SPACE_OPERATOR_DESC(OperatorDesc):
     """Move groups of channels into blocks of BlockSize x BlockSize pixels.
 
     InputTensor: {batch, channels, height, width}. OutputTensor: {batch, channels / BlockSize^2, height * BlockSize,
-    width * BlockSize}. Reference: dml_depth_to_space_operator_desc.
+    width * BlockSize}.
     """
 
     InputTensor: Input
@@ -154,7 +149,7 @@ class DML_DEPTH_TO_SPACE_OPERATOR_DESC(OperatorDesc):
 class DML_TILE_OPERATOR_DESC(OperatorDesc):
     """Repeat the input Repeats times along each dimension.
 
-    OutputTensor: the sizes of InputTensor times Repeats. Reference: dml_tile_operator_desc.
+    OutputTensor: the sizes of InputTensor times Repeats.
     """
 
     InputTensor: Input
@@ -167,7 +162,7 @@ class DML_TILE_OPERATOR_DESC(OperatorDesc):
 class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
     """A matrix with Value on its diagonal, moved right by Offset (left when negative), and zeros elsewhere.
 
-    OutputTensor: any sizes; the last two dimensions are the matrix. Reference: dml_diagonal_matrix_operator_desc.
+    OutputTensor: any sizes; the last two dimensions are the matrix.
     """
 
     OutputTensor: Output
@@ -177,12 +172,11 @@ class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SCATTER_OPERATOR_DESC(OperatorDesc):
-    """Copy the input, with some elements replaced: along Axis an update goes to its index, else to its own
-    coordinates.
+    """Copy the input, with some elements replaced: along Axis an update goes to its index, else to its own coordinates.
 
     InputTensor, OutputTensor: the same sizes. IndicesTensor, UpdatesTensor: the sizes of InputTensor, any along Axis. A
     negative index counts from the end. If two updates have the same target, it is undefined which one is kept. Also
-    known as SCATTER_ELEMENTS. Reference: dml_scatter_operator_desc.
+    known as SCATTER_ELEMENTS.
     """
 
     InputTensor: Input
@@ -201,7 +195,6 @@ class DML_ONE_HOT_OPERATOR_DESC(OperatorDesc):
     """Write ValuesTensor[1] at each index along Axis, ValuesTensor[0] elsewhere.
 
     IndicesTensor: the sizes of OutputTensor, 1 along Axis. ValuesTensor: {..., 2}. An index beyond the axis is ignored.
-    Reference: dml_one_hot_operator_desc.
     """
 
     IndicesTensor: Input
@@ -214,7 +207,7 @@ class DML_ONE_HOT_OPERATOR_DESC(OperatorDesc):
 class DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(OperatorDesc):
     """Fill the output with Value.
 
-    OutputTensor: any sizes, of type ValueDataType. Reference: dml_fill_value_constant_operator_desc.
+    OutputTensor: any sizes, of type ValueDataType.
     """
 
     OutputTensor: Output
@@ -226,7 +219,7 @@ class DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(OperatorDesc):
 class DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC(OperatorDesc):
     """Fill the output with ValueStart, ValueStart + ValueDelta and so on, row-major.
 
-    OutputTensor: any sizes, of type ValueDataType. Reference: dml_fill_value_sequence_operator_desc.
+    OutputTensor: any sizes, of type ValueDataType.
     """
 
     OutputTensor: Output
@@ -254,7 +247,6 @@ class DML_GATHER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
     """Gather each element at its index along Axis, and at its own coordinates along the other dimensions.
 
     IndicesTensor, OutputTensor: the sizes of InputTensor, any along Axis. A negative index counts from the end.
-    Reference: dml_gather_elements_operator_desc.
     """
 
     InputTensor: Input
@@ -269,7 +261,7 @@ class DML_GATHER_ND_OPERATOR_DESC(OperatorDesc):
 
     IndicesTensor: its last dimension holds the leading coordinates in InputTensor. OutputTensor: the other dimensions
     of IndicesTensor, then those of InputTensor without a coordinate. InputDimensionCount, IndicesDimensionCount: number
-    of trailing dimensions of the tensors that count. Reference: dml_gather_nd_operator_desc.
+    of trailing dimensions of the tensors that count.
     """
 
     InputTensor: Input
@@ -285,8 +277,7 @@ class DML_SCATTER_ND_OPERATOR_DESC(OperatorDesc):
 
     InputTensor, OutputTensor: the same sizes. IndicesTensor: its last dimension holds the leading coordinates.
     UpdatesTensor: the other dimensions of IndicesTensor, then those of InputTensor without a coordinate.
-    InputDimensionCount, IndicesDimensionCount: number of trailing dimensions of the tensors that count. Reference:
-    dml_scatter_nd_operator_desc.
+    InputDimensionCount, IndicesDimensionCount: number of trailing dimensions of the tensors that count.
     """
 
     InputTensor: Input
@@ -302,7 +293,7 @@ class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
     """Copy every InputWindowStrides-th element of a window of the input, in reverse for a negative stride.
 
     OutputTensor: at most InputWindowSizes / |InputWindowStrides| rounded up; elements beyond its sizes are not copied.
-    The arrays have one item per dimension. Reference: dml_slice1_operator_desc.
+    The arrays have one item per dimension.
     """
 
     InputTensor: Input
@@ -318,7 +309,7 @@ class DML_DEPTH_TO_SPACE1_OPERATOR_DESC(OperatorDesc):
     """DEPTH_TO_SPACE with a choice of the channel order within a block, Order.
 
     InputTensor: {batch, channels, height, width}. OutputTensor: {batch, channels / BlockSize^2, height * BlockSize,
-    width * BlockSize}. Reference: dml_depth_to_space1_operator_desc.
+    width * BlockSize}.
     """
 
     InputTensor: Input
@@ -332,7 +323,7 @@ class DML_SPACE_TO_DEPTH1_OPERATOR_DESC(OperatorDesc):
     """SPACE_TO_DEPTH with a choice of the channel order within a block, Order.
 
     InputTensor: {batch, channels, height, width}. OutputTensor: {batch, channels * BlockSize^2, height / BlockSize,
-    width / BlockSize}. Reference: dml_space_to_depth1_operator_desc.
+    width / BlockSize}.
     """
 
     InputTensor: Input
@@ -346,7 +337,7 @@ class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
     """Gradient of SLICE1: the incoming gradient at the elements it copies, zeros elsewhere.
 
     InputGradientTensor: the slice's output sizes, at most as many elements as its strides reach in the window.
-    OutputGradientTensor: its input sizes. Reference: dml_slice_grad_operator_desc.
+    OutputGradientTensor: its input sizes.
     """
 
     InputGradientTensor: Input
@@ -361,8 +352,7 @@ class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
 class DML_GATHER_ND1_OPERATOR_DESC(OperatorDesc):
     """GATHER_ND within batches: input and indices share the first BatchDimensionCount dimensions.
 
-    InputDimensionCount, IndicesDimensionCount: number of trailing dimensions of the tensors that count. Reference:
-    dml_gather_nd1_operator_desc.
+    InputDimensionCount, IndicesDimensionCount: number of trailing dimensions of the tensors that count.
     """
 
     InputTensor: Input
@@ -378,7 +368,6 @@ class DML_PADDING1_OPERATOR_DESC(OperatorDesc):
     """PADDING with a padding value of any data type: PaddingValueDataType is the type of PaddingValue.
 
     OutputTensor: the sizes of InputTensor + StartPadding + EndPadding. The arrays have one item per dimension.
-    Reference: dml_padding1_operator_desc.
     """
 
     InputTensor: Input
@@ -396,7 +385,7 @@ class DML_DIAGONAL_MATRIX1_OPERATOR_DESC(OperatorDesc):
     """Write Value on the diagonals from DiagonalFillBegin up to DiagonalFillEnd, and the input (or zeros) elsewhere.
 
     InputTensor, OutputTensor: the same sizes; the last two dimensions are the matrix. Diagonal 0 is the main diagonal,
-    positive ones lie to its right. Value has the type ValueDataType. Reference: dml_diagonal_matrix1_operator_desc.
+    positive ones lie to its right. Value has the type ValueDataType.
     """
 
     InputTensor: OptionalInput = None
@@ -412,7 +401,7 @@ class DML_FOLD_OPERATOR_DESC(OperatorDesc):
     """Add up columns of windows into an image: each window's elements return to their places before UNFOLD.
 
     InputTensor: {batch, channels * window elements, windows}. OutputTensor: {batch, channels, spatial sizes}. The
-    arrays have one item per spatial dimension. Reference: dml_fold_operator_desc.
+    arrays have one item per spatial dimension.
     """
 
     InputTensor: Input
@@ -430,7 +419,7 @@ class DML_UNFOLD_OPERATOR_DESC(OperatorDesc):
     """Lay out every window of an image as a column.
 
     InputTensor: {batch, channels, spatial sizes}. OutputTensor: {batch, channels * window elements, windows}. The
-    arrays have one item per spatial dimension. Reference: dml_unfold_operator_desc.
+    arrays have one item per spatial dimension.
     """
 
     InputTensor: Input

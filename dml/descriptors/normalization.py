@@ -11,7 +11,7 @@ class DML_BATCH_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
 
     InputTensor, OutputTensor: {batch, channels, ...}, the same sizes. MeanTensor, VarianceTensor, ScaleTensor,
     BiasTensor: the same dimension count; each size is the input's or 1, which broadcasts. Spatial has no effect from
-    4_0. Reference: dml_batch_normalization_operator_desc.
+    4_0.
     """
 
     InputTensor: Input
@@ -30,7 +30,7 @@ class DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
     """Normalize each item by its own mean and, with NormalizeVariance, variance; then scale and bias.
 
     InputTensor, OutputTensor: the same sizes. The mean is over height and width, with CrossChannel also over channels.
-    ScaleTensor, BiasTensor: sizes that broadcast. Reference: dml_mean_variance_normalization_operator_desc.
+    ScaleTensor, BiasTensor: sizes that broadcast.
     """
 
     InputTensor: Input
@@ -48,8 +48,7 @@ class DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
     """Divide each element by (Bias + Alpha / LocalSize * sum of squares around it)^Beta.
 
     InputTensor, OutputTensor: {batch, channels, height, width}, the same sizes. CrossChannel: the LocalSize neighbours
-    lie across channels, otherwise in a square of height and width. Reference:
-    dml_local_response_normalization_operator_desc.
+    lie across channels, otherwise in a square of height and width.
     """
 
     InputTensor: Input
@@ -65,7 +64,7 @@ class DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
 class DML_LP_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
     """Divide by the p-norm along Axis; P is 1 or 2.
 
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_lp_normalization_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type.
     """
 
     InputTensor: Input
@@ -80,7 +79,7 @@ class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
     """MEAN_VARIANCE_NORMALIZATION over any Axes.
 
     InputTensor, OutputTensor: the same sizes. ScaleTensor, BiasTensor: sizes that broadcast; before 5_2 both or
-    neither. Reference: dml_mean_variance_normalization1_operator_desc.
+    neither.
     """
 
     InputTensor: Input
@@ -98,8 +97,7 @@ class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
 class DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC(OperatorDesc):
     """Gradient of LOCAL_RESPONSE_NORMALIZATION.
 
-    InputTensor, InputGradientTensor, OutputGradientTensor: {batch, channels, height, width}, the same sizes. Reference:
-    dml_local_response_normalization_grad_operator_desc.
+    InputTensor, InputGradientTensor, OutputGradientTensor: {batch, channels, height, width}, the same sizes.
     """
 
     InputTensor: Input
@@ -117,7 +115,6 @@ class DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC(OperatorDesc):
     """Gradients of BATCH_NORMALIZATION for its input, scale and bias, with the statistics held fixed.
 
     InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes. The other tensors: the sizes of MeanTensor.
-    Reference: dml_batch_normalization_grad_operator_desc.
     """
 
     InputTensor: Input
@@ -136,8 +133,7 @@ class DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(OperatorDesc):
     """Batch normalization with the batch's own mean and population variance, which are also outputs.
 
     InputTensor, FusedAddTensor (added before the activation), OutputTensor: the same sizes. ScaleTensor, BiasTensor,
-    OutputMeanTensor, OutputVarianceTensor: the same sizes, 1 in every dimension that is reduced. Reference:
-    dml_batch_normalization_training_operator_desc.
+    OutputMeanTensor, OutputVarianceTensor: the same sizes, 1 in every dimension that is reduced.
     """
 
     InputTensor: Input
@@ -156,7 +152,6 @@ class DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC(OperatorDesc):
     """Gradients of BATCH_NORMALIZATION_TRAINING for its input, scale and bias, through the statistics too.
 
     InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes. The other tensors: the sizes of MeanTensor.
-    Reference: dml_batch_normalization_training_grad_operator_desc.
     """
 
     InputTensor: Input
@@ -175,7 +170,7 @@ class DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC(OperatorDesc):
     """MEAN_VARIANCE_NORMALIZATION1 that optionally ignores the mean (without UseMean) or the variance (UseVariance).
 
     InputTensor, OutputTensor: the same sizes. ScaleTensor, BiasTensor: sizes that broadcast. Without UseMean the
-    divisor is the root mean square. Reference: dml_mean_variance_normalization2_operator_desc.
+    divisor is the root mean square.
     """
 
     InputTensor: Input

@@ -25,6 +25,7 @@ from .base import (
 class PoolingDesc(OperatorDesc):
     """First fields of a pooling over windows."""
 
+    TENSORS = "InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows."
     InputTensor: Input
     OutputTensor: Output
     DimensionCount: int = count_of("Strides")
@@ -39,7 +40,7 @@ class DML_AVERAGE_POOLING_OPERATOR_DESC(PoolingDesc):
     """The mean of each window.
 
     InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows.
-    IncludePadding: padded elements count, as zeros. Reference: dml_average_pooling_operator_desc.
+    IncludePadding: padded elements count, as zeros.
     """
 
     IncludePadding: bool
@@ -47,22 +48,14 @@ class DML_AVERAGE_POOLING_OPERATOR_DESC(PoolingDesc):
 
 @operator
 class DML_LP_POOLING_OPERATOR_DESC(PoolingDesc):
-    """The p-norm of each window, (sum of |x|^P)^(1/P).
-
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
-    dml_lp_pooling_operator_desc.
-    """
+    """The p-norm of each window, (sum of |x|^P)^(1/P)."""
 
     P: int
 
 
 @operator
 class DML_MAX_POOLING_OPERATOR_DESC(PoolingDesc):
-    """The largest element of each window; padding never wins.
-
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
-    dml_max_pooling_operator_desc.
-    """
+    """The largest element of each window; padding never wins."""
 
 
 @operator
@@ -70,8 +63,7 @@ class DML_ROI_POOLING_OPERATOR_DESC(OperatorDesc):
     """The largest element in each cell of a PooledSize grid laid over each region of interest.
 
     InputTensor: {batch, channels, height, width}. ROITensor: {1, 1, regions, 5}: batch index, x1, y1, x2, y2, scaled by
-    SpatialScale and rounded. OutputTensor: {regions, channels, PooledSize.Height, PooledSize.Width}. Reference:
-    dml_roi_pooling_operator_desc.
+    SpatialScale and rounded. OutputTensor: {regions, channels, PooledSize.Height, PooledSize.Width}.
     """
 
     InputTensor: Input
@@ -86,7 +78,7 @@ class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
     """MAX_POOLING that optionally returns the index of each largest element.
 
     OutputIndicesTensor: the sizes of OutputTensor; row-major indices into the whole input; on ties, the first element's
-    index. Reference: dml_max_pooling1_operator_desc.
+    index.
     """
 
     InputTensor: Input
@@ -105,7 +97,7 @@ class DML_MAX_UNPOOLING_OPERATOR_DESC(OperatorDesc):
     zeros elsewhere.
 
     InputTensor, IndicesTensor: {batch, channels, height, width}, the same sizes. OutputTensor: their batch and
-    channels, and a height and width that are not smaller. Reference: dml_max_unpooling_operator_desc.
+    channels, and a height and width that are not smaller.
     """
 
     InputTensor: Input
@@ -118,7 +110,7 @@ class DML_MAX_POOLING2_OPERATOR_DESC(OperatorDesc):
     """MAX_POOLING1 with dilated windows.
 
     OutputIndicesTensor: the sizes of OutputTensor; row-major indices into the whole input; on ties, the first element's
-    index. Reference: dml_max_pooling2_operator_desc.
+    index.
     """
 
     InputTensor: Input
@@ -136,8 +128,7 @@ class DML_MAX_POOLING2_OPERATOR_DESC(OperatorDesc):
 class DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC(OperatorDesc):
     """Gradient of AVERAGE_POOLING: each incoming gradient is spread evenly over its window.
 
-    InputGradientTensor: the sizes of the pooling's output. OutputGradientTensor: those of its input. Reference:
-    dml_average_pooling_grad_operator_desc.
+    InputGradientTensor: the sizes of the pooling's output. OutputGradientTensor: those of its input.
     """
 
     InputGradientTensor: Input
@@ -154,8 +145,7 @@ class DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC(OperatorDesc):
 class DML_MAX_POOLING_GRAD_OPERATOR_DESC(OperatorDesc):
     """Gradient of MAX_POOLING2: each incoming gradient goes to the first largest element of its window.
 
-    InputTensor, OutputGradientTensor: the pooling's input sizes. InputGradientTensor: its output sizes. Reference:
-    dml_max_pooling_grad_operator_desc.
+    InputTensor, OutputGradientTensor: the pooling's input sizes. InputGradientTensor: its output sizes.
     """
 
     InputTensor: Input
@@ -174,8 +164,7 @@ class DML_ROI_ALIGN_OPERATOR_DESC(OperatorDesc):
     """Mean or maximum of interpolated samples in each cell of a grid laid over each region of interest.
 
     InputTensor: {batch, channels, height, width}. ROITensor: {1, 1, regions, 4}: x1, y1, x2, y2. BatchIndicesTensor:
-    {1, 1, 1, regions}. OutputTensor: {regions, channels, grid height, grid width}. Reference:
-    dml_roi_align_operator_desc.
+    {1, 1, 1, regions}. OutputTensor: {regions, channels, grid height, grid width}.
     """
 
     InputTensor: Input
@@ -196,8 +185,7 @@ class DML_ROI_ALIGN1_OPERATOR_DESC(OperatorDesc):
     """ROI_ALIGN with explicit offsets between pixels and coordinates, and optional alignment of regions.
 
     InputTensor: {batch, channels, height, width}. ROITensor: {1, 1, regions, 4}: x1, y1, x2, y2. BatchIndicesTensor:
-    {1, 1, 1, regions}. OutputTensor: {regions, channels, grid height, grid width}. Reference:
-    dml_roi_align1_operator_desc.
+    {1, 1, 1, regions}. OutputTensor: {regions, channels, grid height, grid width}.
     """
 
     InputTensor: Input
@@ -221,8 +209,7 @@ class DML_ROI_ALIGN_GRAD_OPERATOR_DESC(OperatorDesc):
     """Gradients of ROI_ALIGN1 for its input and for its regions; either output is optional.
 
     InputTensor: the forward input, needed for the regions' gradient. InputGradientTensor: the forward output's sizes.
-    OutputGradientTensor: {batch, channels, height, width}. OutputROIGradientTensor: the sizes of ROITensor. Reference:
-    dml_roi_align_grad_operator_desc.
+    OutputGradientTensor: {batch, channels, height, width}. OutputROIGradientTensor: the sizes of ROITensor.
     """
 
     InputTensor: OptionalInput = None
@@ -244,11 +231,7 @@ class DML_ROI_ALIGN_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_LP_POOLING1_OPERATOR_DESC(PoolingDesc):
-    """LP_POOLING with dilated windows.
-
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
-    dml_lp_pooling1_operator_desc.
-    """
+    """LP_POOLING with dilated windows."""
 
     Dilations: UIntArray
     P: int
@@ -256,11 +239,7 @@ class DML_LP_POOLING1_OPERATOR_DESC(PoolingDesc):
 
 @operator
 class DML_AVERAGE_POOLING1_OPERATOR_DESC(PoolingDesc):
-    """AVERAGE_POOLING with dilated windows.
-
-    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Reference:
-    dml_average_pooling1_operator_desc.
-    """
+    """AVERAGE_POOLING with dilated windows."""
 
     Dilations: UIntArray
     IncludePadding: bool
@@ -271,8 +250,7 @@ class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
     """The mean of each window of a quantized tensor; the result is quantized.
 
     InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows. Scales and
-    zero points: one element each; a zero point has the data type of its tensor. Reference:
-    dml_quantized_linear_average_pooling_operator_desc.
+    zero points: one element each; a zero point has the data type of its tensor.
     """
 
     InputTensor: Input

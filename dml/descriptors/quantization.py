@@ -10,8 +10,7 @@ from .base import Input, InputArray, OperatorDesc, Output, count_of, operator
 class DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
     """Quantize to 8 bits with a scale and zero point computed from the input's own range, 0 included.
 
-    InputTensor, OutputTensor: the same sizes. OutputScaleTensor, OutputZeroPointTensor: one element. Reference:
-    dml_dynamic_quantize_linear_operator_desc.
+    InputTensor, OutputTensor: the same sizes. OutputScaleTensor, OutputZeroPointTensor: one element.
     """
 
     InputTensor: Input
@@ -25,8 +24,7 @@ class DML_QUANTIZE_OPERATOR_DESC(OperatorDesc):
     """Quantize in blocks: round(x / scale) + zero point, limited to the output type.
 
     InputTensor, OutputTensor: the same sizes. QuantizationTensors: a scale and, with SCALE_ZERO_POINT, a zero point of
-    the output's data type; their sizes divide the input's, one element for each block. Reference:
-    dml_quantize_operator_desc.
+    the output's data type; their sizes divide the input's, one element for each block.
     """
 
     InputTensor: Input
@@ -41,8 +39,7 @@ class DML_DEQUANTIZE_OPERATOR_DESC(OperatorDesc):
     """Undo QUANTIZE: (x - zero point) * scale.
 
     InputTensor, OutputTensor: the same sizes. QuantizationTensors: a scale and, with SCALE_ZERO_POINT, a zero point of
-    the input's data type; their sizes divide the input's, one element for each block. Reference:
-    dml_dequantize_operator_desc.
+    the input's data type; their sizes divide the input's, one element for each block.
     """
 
     InputTensor: Input

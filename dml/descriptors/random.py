@@ -11,7 +11,7 @@ class DML_RANDOM_GENERATOR_OPERATOR_DESC(OperatorDesc):
     """Random 32-bit words from a counter and a key, by the algorithm Type.
 
     InputStateTensor, OutputStateTensor: {..., 6} words for Philox: four of the counter, two of the key. OutputTensor:
-    any sizes. The output state continues the sequence. Reference: dml_random_generator_operator_desc.
+    any sizes. The output state continues the sequence.
     """
 
     InputStateTensor: Input

@@ -18,7 +18,7 @@ class DML_RNN_OPERATOR_DESC(OperatorDesc):
     RecurrenceTensor: {1, num_directions, hidden_size, hidden_size}. BiasTensor: {1, 1, num_directions, 2 *
     hidden_size}. HiddenInitTensor: {1, num_directions, batch_size, hidden_size}. SequenceLengthsTensor: {1, 1, 1,
     batch_size}. OutputSequenceTensor: {seq_length, num_directions, batch_size, hidden_size}. OutputSingleTensor: {1,
-    num_directions, batch_size, hidden_size}. ActivationDescs: f for each direction. Reference: dml_rnn_operator_desc.
+    num_directions, batch_size, hidden_size}. ActivationDescs: f for each direction.
     """
 
     InputTensor: Input
@@ -45,7 +45,6 @@ class DML_LSTM_OPERATOR_DESC(OperatorDesc):
     OutputSequenceTensor: {seq_length, num_directions, batch_size, hidden_size}. OutputSingleTensor,
     OutputCellSingleTensor: {1, num_directions, batch_size, hidden_size}. ActivationDescs: f, g and h for each
     direction. ClipThreshold limits the activations' inputs; CoupleInputForget makes the forget gate 1 - input gate.
-    Reference: dml_lstm_operator_desc.
     """
 
     InputTensor: Input
@@ -77,8 +76,7 @@ class DML_GRU_OPERATOR_DESC(OperatorDesc):
     if None. SequenceLengthsTensor: {1, 1, 1, batch_size}, seq_length if None. OutputSequenceTensor: {seq_length,
     num_directions, batch_size, hidden_size}, every state. OutputSingleTensor: {1, num_directions, batch_size,
     hidden_size}, the last state. ActivationDescs: f (gates) and g (hidden) for each direction. LinearBeforeReset
-    multiplies by the reset gate after the hidden gate's recurrent product instead of before it. Reference:
-    dml_gru_operator_desc.
+    multiplies by the reset gate after the hidden gate's recurrent product instead of before it.
     """
 
     InputTensor: Input

@@ -11,8 +11,7 @@ class DML_REDUCE_OPERATOR_DESC(OperatorDesc):
     """Reduce each group of elements along Axes to one with Function.
 
     OutputTensor: the sizes of InputTensor, 1 in every reduced axis. ARGMIN and ARGMAX return the index of the first
-    extreme element, counted row-major within the group; the other functions keep the data type. Reference:
-    dml_reduce_operator_desc.
+    extreme element, counted row-major within the group; the other functions keep the data type.
     """
 
     Function: DML_REDUCE_FUNCTION
@@ -26,7 +25,7 @@ class DML_REDUCE_OPERATOR_DESC(OperatorDesc):
 class DML_TOP_K_OPERATOR_DESC(OperatorDesc):
     """The K largest elements along Axis, in descending order, and their indices along it.
 
-    OutputValueTensor, OutputIndexTensor: the sizes of InputTensor, K along Axis. Reference: dml_top_k_operator_desc.
+    OutputValueTensor, OutputIndexTensor: the sizes of InputTensor, K along Axis.
     """
 
     InputTensor: Input
@@ -40,8 +39,8 @@ class DML_TOP_K_OPERATOR_DESC(OperatorDesc):
 class DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(OperatorDesc):
     """Cumulative sums along Axis.
 
-    InputTensor, OutputTensor: the same sizes and data type. AxisDirection: the end to start from. HasExclusiveSum:
-    each sum excludes its own element, so that the first is 0. Reference: dml_cumulative_summation_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. AxisDirection: the end to start from. HasExclusiveSum: each
+    sum excludes its own element, so that the first is 0.
     """
 
     InputTensor: Input
@@ -56,7 +55,7 @@ class DML_TOP_K1_OPERATOR_DESC(OperatorDesc):
     """The K largest or smallest elements along Axis, and their indices along it.
 
     OutputValueTensor, OutputIndexTensor: the sizes of InputTensor, K along Axis. AxisDirection: decreasing returns the
-    largest in descending order, increasing the smallest in ascending order. Reference: dml_top_k1_operator_desc.
+    largest in descending order, increasing the smallest in ascending order.
     """
 
     InputTensor: Input
@@ -72,8 +71,7 @@ class DML_NONZERO_COORDINATES_OPERATOR_DESC(OperatorDesc):
     """The coordinates of every nonzero element, in row-major order, and their number.
 
     OutputCountTensor: one element, M. OutputCoordinatesTensor: {elements of InputTensor, its effective dimensions}, one
-    coordinate per row; rows starting at M, which the reference leaves undefined, are zeros here. Reference:
-    dml_nonzero_coordinates_operator_desc.
+    coordinate per row; rows starting at M, which the reference leaves undefined, are zeros here.
     """
 
     InputTensor: Input
@@ -86,7 +84,7 @@ class DML_ARGMIN_OPERATOR_DESC(OperatorDesc):
     """The index of the smallest element along Axes, counted row-major within the reduced group.
 
     OutputTensor: the sizes of InputTensor, 1 in every reduced axis. AxisDirection: whether the first or the last of
-    equal elements counts. Reference: dml_argmin_operator_desc.
+    equal elements counts.
     """
 
     InputTensor: Input
@@ -101,7 +99,7 @@ class DML_ARGMAX_OPERATOR_DESC(OperatorDesc):
     """The index of the largest element along Axes, counted row-major within the reduced group.
 
     OutputTensor: the sizes of InputTensor, 1 in every reduced axis. AxisDirection: whether the first or the last of
-    equal elements counts. Reference: dml_argmax_operator_desc.
+    equal elements counts.
     """
 
     InputTensor: Input
@@ -116,7 +114,7 @@ class DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(OperatorDesc):
     """Cumulative products along Axis.
 
     InputTensor, OutputTensor: the same sizes and data type. AxisDirection: the end to start from. HasExclusiveProduct:
-    each product excludes its own element, so that the first is 1. Reference: dml_cumulative_product_operator_desc.
+    each product excludes its own element, so that the first is 1.
     """
 
     InputTensor: Input

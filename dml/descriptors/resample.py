@@ -11,8 +11,7 @@ from .base import FloatArray, Input, OperatorDesc, Output, count_of, operator
 class DML_UPSAMPLE_2D_OPERATOR_DESC(OperatorDesc):
     """Enlarge height and width by integer factors.
 
-    InputTensor: {batch, channels, [depth], height, width}. OutputTensor: height and width times ScaleSize. Reference:
-    dml_upsample_2d_operator_desc.
+    InputTensor: {batch, channels, [depth], height, width}. OutputTensor: height and width times ScaleSize.
     """
 
     InputTensor: Input
@@ -25,8 +24,7 @@ class DML_UPSAMPLE_2D_OPERATOR_DESC(OperatorDesc):
 class DML_RESAMPLE_OPERATOR_DESC(OperatorDesc):
     """Change the size of each dimension by a factor, with half-pixel centres.
 
-    OutputTensor: any sizes of the same dimension count. Scales: one factor per dimension. Reference:
-    dml_resample_operator_desc.
+    OutputTensor: any sizes of the same dimension count. Scales: one factor per dimension.
     """
 
     InputTensor: Input
@@ -38,11 +36,9 @@ class DML_RESAMPLE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_RESAMPLE1_OPERATOR_DESC(OperatorDesc):
-    """RESAMPLE with explicit pixel offsets: input coordinate = (output - OutputPixelOffset) / Scale -
-    InputPixelOffset.
+    """RESAMPLE with explicit pixel offsets: input coordinate = (output - OutputPixelOffset) / Scale - InputPixelOffset.
 
-    OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension. Reference:
-    dml_resample1_operator_desc.
+    OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension.
     """
 
     InputTensor: Input
@@ -58,8 +54,7 @@ class DML_RESAMPLE1_OPERATOR_DESC(OperatorDesc):
 class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
     """Gradient of RESAMPLE1: each incoming gradient goes back to the elements it was interpolated from, by weight.
 
-    InputGradientTensor: the forward output's sizes. OutputGradientTensor: the forward input's sizes. Reference:
-    dml_resample_grad_operator_desc.
+    InputGradientTensor: the forward output's sizes. OutputGradientTensor: the forward input's sizes.
     """
 
     InputGradientTensor: Input
@@ -75,8 +70,7 @@ class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
 class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
     """RESAMPLE1 with a choice of the direction in which nearest-neighbour coordinates are rounded.
 
-    OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension. Reference:
-    dml_resample2_operator_desc.
+    OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension.
     """
 
     InputTensor: Input
@@ -93,8 +87,7 @@ class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
 class DML_RESAMPLE_GRAD1_OPERATOR_DESC(OperatorDesc):
     """Gradient of RESAMPLE2.
 
-    InputGradientTensor: the forward output's sizes. OutputGradientTensor: the forward input's sizes. Reference:
-    dml_resample_grad1_operator_desc.
+    InputGradientTensor: the forward output's sizes. OutputGradientTensor: the forward input's sizes.
     """
 
     InputGradientTensor: Input
@@ -111,8 +104,7 @@ class DML_RESAMPLE_GRAD1_OPERATOR_DESC(OperatorDesc):
 class DML_RESAMPLE3_OPERATOR_DESC(OperatorDesc):
     """RESAMPLE2 that can widen its linear filter when it makes the image smaller (Antialiased).
 
-    OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension. Reference:
-    dml_resample3_operator_desc.
+    OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension.
     """
 
     InputTensor: Input

@@ -10,8 +10,7 @@ class DML_ADAM_OPTIMIZER_OPERATOR_DESC(OperatorDesc):
     """One step of Adam: new parameters and moments from gradients.
 
     All tensors except TrainingStepTensor: the same sizes and data type. TrainingStepTensor: one element, t.
-    LearningRate: the size of a step. Beta1, Beta2: decay rates of the first and of the second moment. Reference:
-    dml_adam_optimizer_operator_desc.
+    LearningRate: the size of a step. Beta1, Beta2: decay rates of the first and of the second moment.
     """
 
     InputParametersTensor: Input

@@ -48,10 +48,7 @@ void main() {
     uint rows[TILE_M], columns[COLUMNS];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) columns[c] = min(n0 + c, N - 1u);
-    uint numbers_first = b_batch(at), scales_first = scales_batch(at);
-#if HAS_ZEROS
-    uint zeros_first = zeros_batch(at);
-#endif
+    begin_stored(at);
     float sums[TILE_M][COLUMNS];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = 0.0;

@@ -5,17 +5,6 @@
 
 const uint STORED_PER_WORD = 32u / BITS, STORED_MASK = (1u << BITS) - 1u;
 
-// The first number, scale and zero point of the batch element's matrix.
-uint numbers_first, scales_first, zeros_first;
-
-void begin_stored(uint at[RANK]) {
-    numbers_first = b_batch(at);
-    scales_first = scales_batch(at);
-#if HAS_ZEROS
-    zeros_first = zeros_batch(at);
-#endif
-}
-
 // Loads `count` (4 or 8) numbers of a column, starting at step k: up to two words, and the bits of their scale and of
 // their zero point, plus OFFSET.
 uvec4 stored_numbers(uint column, uint k, uint count) {

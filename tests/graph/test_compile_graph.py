@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import dml
+import dml.graph.operations as op
+from dml.graph import Builder
 from harness import tensor
 
 T = (2, 4, 6, 6)
@@ -404,3 +406,26 @@ def test_weights_are_laid_out_once(device, kind):
     for _ in range(2):
         result = constant.dispatch({"x": x})["y"]
         np.testing.assert_allclose(result, computed.dispatch({"x": x, **given})["y"], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("large", [12582912.0, 1e8])
+def test_fused_sums_are_rounded_one_by_one(device, large):
+    """A driver may not simplify (x + y) - y to x: adding and subtracting 1.5 * 2**23 rounds to whole numbers."""
+    builder = Builder(device)
+    x, y = builder.input("x", (4,)), builder.input("y", (4,))
+    compiled = builder.compile({"after": op.relu((x + y) - y), "before": (x - y) + y, "negated": -(-x - y) - y})
+    a, b = np.array([0.3, 1.7, 2.5, 3e38], np.float32), np.full(4, large, np.float32)
+    results = compiled.dispatch({"x": a, "y": b})
+    for name, expected in {"after": (a + b) - b, "before": (a - b) + b, "negated": -(-a - b) - b}.items():
+        np.testing.assert_array_equal(results[name], expected)
+
+
+def test_equal_infinities_have_no_difference(device):
+    builder = Builder(device)
+    x = builder.input("x", (4,))
+    compiled = builder.compile({"relu": op.relu(x - x), "sum": op.minimum(x + -x, x), "doubled": (x + x) - x})
+    a = np.array([np.inf, -np.inf, np.nan, 3e38], np.float32)
+    results = compiled.dispatch({"x": a})
+    nothing = np.array([np.nan, np.nan, np.nan, 0], np.float32)
+    for name, expected in {"relu": nothing, "sum": nothing, "doubled": [np.nan, np.nan, np.nan, np.inf]}.items():
+        np.testing.assert_array_equal(results[name], expected)

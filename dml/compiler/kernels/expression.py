@@ -47,7 +47,8 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
             constants[values[constant]] = value
         includes.update(dict.fromkeys(node.includes))
         names[id(node)] = f"t{len(names)}"
-        lines.append(f"    {node.glsl} {names[id(node)]} = {Template(node.code).substitute(values)};")
+        precise = "precise " if _cancels(node, values) else ""
+        lines.append(f"    {precise}{node.glsl} {names[id(node)]} = {Template(node.code).substitute(values)};")
         return names[id(node)]
 
     value = walk(expression)
@@ -57,6 +58,21 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
     text = [f'#include "{include}"' for include in includes]
     text += [f"{result} {name}({arguments}) {{", *lines, f"    return {result}({value});", "}"]
     return Emitted("\n".join(text), constants)
+
+
+#: Code that adds, subtracts or negates numbers.
+_SUMS = ("$x0 + $x1", "$x0 - $x1", "-$x0")
+
+
+def _cancels(node: ScalarNode, names: Mapping[str, str]) -> bool:
+    """Return whether a compiler may simplify a sum of floats, as (a + b) - b to a and a - a to 0.
+
+    That is wrong if a + b is rounded, or a is infinite. names: the operands' variables.
+    """
+    if node.glsl != "float" or node.code not in _SUMS[:2]:
+        return False
+    parts = [part for part in node.operands if isinstance(part, ScalarNode)]
+    return names["x0"] == names["x1"] or any(part.glsl == "float" and part.code in _SUMS for part in parts)
 
 
 #: Functions of shaders/lib that loop over the bits of a number, and the maximum rounds of such a loop.

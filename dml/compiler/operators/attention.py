@@ -18,7 +18,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.softmax import softmax
 from dml.compiler.operators.attention_kernels import AttentionOperands, attend_at_once
 from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
-from dml.compiler.operators.gemm.matmul import matmul
+from dml.compiler.operators.gemm.matmul import ProductFinish, matmul
 from dml.compiler.operators.key_value_cache import insert
 from dml.compiler.operators.movement.move import move_each
 from dml.compiler.operators.movement.views import raw, trailing
@@ -176,7 +176,7 @@ def _scores(
         transposed(_shared_heads(key, key_heads)),
         relative and _as_rows(_shared_heads(relative, key_heads)),
         _as_rows(_shared_heads(scores, key_heads)),
-        alpha=scale,
+        ProductFinish(scale),
     )
     return scores
 

@@ -93,15 +93,15 @@ def attend_at_once(builder: ProgramBuilder, of: AttentionOperands) -> bool:
     tile = chosen.round * WORKGROUP // chosen.lanes if isinstance(chosen, AttentionFew) else chosen.keys
     part_keys = -(-of.key.sizes[2] // (chosen.parts * tile)) * tile
     parts = -(-of.key.sizes[2] // part_keys)
-    written = _written(builder, of, parts)
+    split = _KeySplit(builder, of, _written(builder, of, parts), parts, part_keys)
     if isinstance(chosen, AttentionTiles):
-        _tiles(builder, of, chosen, written, parts, part_keys)
+        _tiles(split, chosen)
     elif isinstance(chosen, AttentionMatrices):
-        _on_matrices(builder, of, chosen, written, parts, part_keys)
+        _on_matrices(split, chosen)
     else:
-        _few(builder, of, chosen, written, parts, part_keys)
+        _few(split, chosen)
     if parts > 1:
-        _merge(builder, of, written, parts)
+        _merge(builder, of, split.written, parts)
     return True
 
 
@@ -117,24 +117,47 @@ def _written(builder: ProgramBuilder, of: AttentionOperands, parts: int) -> dict
     }
 
 
-def _tiles(
-    builder: ProgramBuilder,
-    of: AttentionOperands,
-    chosen: AttentionTiles,
-    written: Mapping[str, Operand],
-    parts: int,
-    part_keys: int,
-) -> None:
-    batch, heads = of.query.sizes[:2]
+@dataclass(frozen=True)
+class _KeySplit:
+    """An attention over ``parts`` of ``part_keys`` keys each. written: the tensors to write."""
+
+    builder: ProgramBuilder
+    of: AttentionOperands
+    written: Mapping[str, Operand]
+    parts: int
+    part_keys: int
+
+    def dispatch(
+        self, kernel: str, tensors: Mapping[str, Bound], tiles: tuple[int, int], defines: Mapping[str, Any], *,
+        workgroup: int, steps: int, each: int, code: str = "",
+    ) -> None:  # fmt: skip
+        """Add the dispatch. tensors: query, key and value. tiles: parts and tiles of rows, in the order of the grid."""
+        of, space = self.of, (*self.of.query.sizes[:2], *tiles)
+        bound = {name: read(operand) for name, operand in of.more.items()}
+        for name, operand in self.written.items():
+            bound[name] = write(operand, vector=name == "y" and _stores(operand) == 4)
+        self.builder.dispatch(
+            kernel,
+            {**tensors, **bound},
+            groups=math.prod(space),
+            space=space,
+            workgroup=workgroup,
+            constants={**of.constants, "PARTS": self.parts, "PART_KEYS": self.part_keys},
+            defines={"MASK": of.kind, "IN_PARTS": int(self.parts > 1), "STORES": _stores(of.result), **defines},
+            code=code,
+            steps=steps,
+            each=each,
+        )
+
+
+def _tiles(split: _KeySplit, chosen: AttentionTiles) -> None:
+    of = split.of
     read_ = {"q": of.query, "k": of.key, "v": of.value}
     units = {name: adjacent((operand,), operand.rank - 1) for name, operand in read_.items()}
-    space = (batch, heads, parts, -(-of.rows // chosen.rows))
-    _dispatch(
-        builder,
-        of,
+    split.dispatch(
         "attention/tiles.comp",
-        {**{name: read(operand, vector=units[name] > 1) for name, operand in read_.items()}, **_bound(of, written)},
-        space,
+        {name: read(operand, vector=units[name] > 1) for name, operand in read_.items()},
+        (split.parts, -(-of.rows // chosen.rows)),
         {
             "ROWS_TILE": chosen.rows,
             "KEYS_TILE": chosen.keys,
@@ -146,31 +169,20 @@ def _tiles(
             "AT_ONCE": int(of.query.sizes[-1] <= chosen.depth),
             "WHOLE": int(of.query.sizes[-1] % chosen.depth == 0),
         },
-        parts,
-        part_keys,
-        chosen.workgroup,
-        "\n".join(_unit(name, operand, units[name]) for name, operand in read_.items()),
-        chosen.steps,
-        chosen.rows * chosen.keys * 4 // chosen.workgroup,
+        workgroup=chosen.workgroup,
+        steps=chosen.steps,
+        each=chosen.rows * chosen.keys * 4 // chosen.workgroup,
+        code="\n".join(_unit(name, operand, units[name]) for name, operand in read_.items()),
     )
 
 
-def _on_matrices(
-    builder: ProgramBuilder,
-    of: AttentionOperands,
-    chosen: AttentionMatrices,
-    written: Mapping[str, Operand],
-    parts: int,
-    part_keys: int,
-) -> None:
-    batch, heads = of.query.sizes[:2]
+def _on_matrices(split: _KeySplit, chosen: AttentionMatrices) -> None:
+    of = split.of
     operands = {"q": of.query, "k": of.key, "v": of.value}
-    _dispatch(
-        builder,
-        of,
+    split.dispatch(
         "attention/in_registers.comp" if chosen.in_registers else "attention/matrices.comp",
-        {**{name: read(operand, vector=True) for name, operand in operands.items()}, **_bound(of, written)},
-        (batch, heads, parts, -(-of.rows // chosen.rows)),
+        {name: read(operand, vector=True) for name, operand in operands.items()},
+        (split.parts, -(-of.rows // chosen.rows)),
         {
             "ROWS_TILE": f"{chosen.rows}u",
             "KEYS_TILE": f"{chosen.keys}u",
@@ -183,31 +195,18 @@ def _on_matrices(
             "HALF_WEIGHTS": int(chosen.half_weights),
             **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", chosen.shape, strict=True)},
         },
-        parts,
-        part_keys,
-        chosen.workgroup,
-        "",
-        chosen.steps,
-        -(-math.prod(chosen.shape) // (chosen.subgroup * MATRIX_UNITS)),
+        workgroup=chosen.workgroup,
+        steps=chosen.steps,
+        each=-(-math.prod(chosen.shape) // (chosen.subgroup * MATRIX_UNITS)),
     )
 
 
-def _few(
-    builder: ProgramBuilder,
-    of: AttentionOperands,
-    chosen: AttentionFew,
-    written: Mapping[str, Operand],
-    parts: int,
-    part_keys: int,
-) -> None:
-    batch, heads = of.query.sizes[:2]
-    space = (batch, heads, -(-of.rows // chosen.rows), parts)
-    _dispatch(
-        builder,
-        of,
+def _few(split: _KeySplit, chosen: AttentionFew) -> None:
+    of = split.of
+    split.dispatch(
         "attention/few_lanes.comp" if chosen.subgroup else "attention/few.comp",
-        {"q": read(of.query), "k": read(of.key, vector=True), "v": read(of.value, vector=True), **_bound(of, written)},
-        space,
+        {"q": read(of.query), "k": read(of.key, vector=True), "v": read(of.value, vector=True)},
+        (-(-of.rows // chosen.rows), split.parts),
         {
             "MY_ROWS": chosen.rows,
             "LANES": chosen.lanes,
@@ -215,48 +214,11 @@ def _few(
             "SUBGROUP": chosen.subgroup,
             "OF_HALVES": int(DATA_TYPES[of.result.data_type].bits == 16),
         },
-        parts,
-        part_keys,
-        WORKGROUP,
-        "\n".join([_fours("k", of.key), _fours("v", of.value)]),
-        chosen.steps,
-        chosen.rows * chosen.round,
+        workgroup=WORKGROUP,
+        steps=chosen.steps,
+        each=chosen.rows * chosen.round,
+        code="\n".join([_fours("k", of.key), _fours("v", of.value)]),
     )
-
-
-def _dispatch(
-    builder: ProgramBuilder,
-    of: AttentionOperands,
-    kernel: str,
-    tensors: Mapping[str, Bound],
-    space: tuple[int, ...],
-    defines: Mapping[str, Any],
-    parts: int,
-    part_keys: int,
-    workgroup: int,
-    code: str,
-    steps: int,
-    each: int,
-) -> None:
-    builder.dispatch(
-        kernel,
-        tensors,
-        groups=math.prod(space),
-        space=space,
-        workgroup=workgroup,
-        constants={**of.constants, "PARTS": parts, "PART_KEYS": part_keys},
-        defines={"MASK": of.kind, "IN_PARTS": int(parts > 1), "STORES": _stores(of.result), **defines},
-        code=code,
-        steps=steps,
-        each=each,
-    )
-
-
-def _bound(of: AttentionOperands, written: Mapping[str, Operand]) -> dict[str, Bound]:
-    return {
-        **{name: read(operand) for name, operand in of.more.items()},
-        **{name: write(operand, vector=name == "y" and _stores(operand) == 4) for name, operand in written.items()},
-    }
 
 
 def _stores(result: Operand) -> int:

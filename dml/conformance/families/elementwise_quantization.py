@@ -26,9 +26,6 @@ def _any(values: Values, of: Tensor) -> Any:
     return np.where(values.rng.random(of.Sizes) < 0.3, values.fill(of), integers) if values.edges else integers
 
 
-# --- QUANTIZE_LINEAR ------------------------------------------------------------------------------------------------
-
-
 def _describe_quantize(choice: Choice) -> d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC:
     floats = DML_TENSOR_DATA_TYPE_FLOAT32 if choice.type == DML_TENSOR_DATA_TYPE_INT32 else choice.type
     return d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(
@@ -77,7 +74,6 @@ subject(
     inputs=_quantize_inputs,
 )
 
-# --- DEQUANTIZE_LINEAR ----------------------------------------------------------------------------------------------
 
 _WIDE = Limit((2, 1), why="a difference of 32 bits in float32, and a product")
 
@@ -116,7 +112,6 @@ subject(
     inputs=_dequantize_inputs,
 )
 
-# --- QUANTIZED_LINEAR_ADD -------------------------------------------------------------------------------------------
 
 _ADD = d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC
 _PARTS = ("A", "B", "Output")

@@ -41,8 +41,6 @@ def _indices(values: Values, indices: DML_BUFFER_TENSOR_DESC, extents: Any, beyo
     return drawn
 
 
-# --- GATHER, GATHER_ELEMENTS ----------------------------------------------------------------------------
-
 _INDEXED = sizes("1x3x4", "1", "7", "1x1x3x4x5", "6x64", "1x1x1x2x1x3x2x3", "1x37x41", "1x1x5x13x48")
 
 
@@ -123,7 +121,6 @@ subject(
     reference=_elements,
 )
 
-# --- GATHER_ND, GATHER_ND1, SCATTER_ND ------------------------------------------------------------------
 
 _ND_SIZES = sizes("3x2x4x5", "1", "7", "1x5x3x2", "2x64", "1x1x3x2x1x2x1x3", "1x1x37x41")
 _ND: dict[str, Any] = {
@@ -223,8 +220,6 @@ subject(
     inputs=_nd_inputs,
     reference=_placed,
 )
-
-# --- SCATTER, ONE_HOT -----------------------------------------------------------------------------------
 
 
 def _scatter(choice: Choice) -> d.DML_SCATTER_OPERATOR_DESC:

@@ -17,8 +17,6 @@ from dml.conformance.variety import SCALARS, SIZES, any_bits, exact, moved, unio
 from dml.shapes import unfolded_sizes
 from dml.tensors import numpy_dtype
 
-# --- CAST -----------------------------------------------------------------------------------------------
-
 
 def _cast_inputs(desc: d.DML_CAST_OPERATOR_DESC, values: Values) -> Inputs:
     """Return floats of many magnitudes, or integers over their type's whole range; a third of them are halfway between
@@ -187,8 +185,6 @@ subject(
     reference=_with_diagonals,
 )
 
-# --- VALUE_SCALE_2D -------------------------------------------------------------------------------------
-
 
 def _scaled(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     values, magnitudes = movement.value_scale_2d(inputs["InputTensor"], desc.Scale, desc.Bias)
@@ -214,7 +210,6 @@ subject(
     reference=_scaled,
 )
 
-# --- FOLD, UNFOLD ---------------------------------------------------------------------------------------
 
 _FOLDS: dict[str, Any] = {
     # {batch, channels, spatial...} of the image

@@ -105,7 +105,6 @@ for _operator, _reference, _inputs, _values in (
         values=_values,
     )
 
-# --- DYNAMIC_QUANTIZE_LINEAR ----------------------------------------------------------------------------------------
 
 #: Ranges on both sides of zero, on one side, empty, and near the limits of FLOAT16.
 _RANGES = ((-3.0, 5.0), (1.0, 4.0), (-4.0, -1.0), (0.0, 0.0), (-1e-3, 1e-3), (-6e4, 6e4))

@@ -43,8 +43,6 @@ def _axes(choice: Choice) -> tuple[int, ...]:
     return axes
 
 
-# --- REDUCE ---------------------------------------------------------------------------------------------
-
 #: WebNN's limits in ulp, by the number of reduced elements; for sums, valid if all terms have one sign.
 _WEBNN = {
     "AVERAGE": lambda n: n + 2,
@@ -160,8 +158,6 @@ subject(
     reference=_reduced,
 )
 
-# --- ARGMIN, ARGMAX -------------------------------------------------------------------------------------
-
 
 def _arg(operator: Any) -> None:
     def describe(choice: Choice) -> Any:
@@ -193,8 +189,6 @@ def _arg(operator: Any) -> None:
 
 _arg(d.DML_ARGMIN_OPERATOR_DESC)
 _arg(d.DML_ARGMAX_OPERATOR_DESC)
-
-# --- CUMULATIVE_SUMMATION, CUMULATIVE_PRODUCT -----------------------------------------------------------
 
 
 def _cumulative(operator: Any, exclusive: str, *, product: bool) -> None:

@@ -79,9 +79,6 @@ def _weighted(x: Array, weights: list[Array], kind: np.dtype[Any]) -> Expected:
     return Expected(values, ulp, absolute, f"WebNN: {ulp} ulp; {tight.why} where they cancel", tight=tight)
 
 
-# --- UPSAMPLE_2D ----------------------------------------------------------------------------------------
-
-
 def _upsample(choice: Choice) -> d.DML_UPSAMPLE_2D_OPERATOR_DESC:
     height, width = choice.scale
     factors = (*(1 for _ in choice.sizes[2:]), height, width)
@@ -115,7 +112,6 @@ subject(
     reference=_upsampled,
 )
 
-# --- RESAMPLE, RESAMPLE_GRAD ----------------------------------------------------------------------------
 
 #: Sizes of the operator's input in the forward pass.
 _SIZES = sizes("1x2x5x7", "1", "9", "4x6", "2x4x3", "2x3x1x5", "1x1x31x37")

@@ -16,8 +16,6 @@ from dml.conformance.variety import AXES, SIZES, axis_of, chosen, exact
 from dml.enums import DML_AXIS_DIRECTION, DML_TENSOR_DATA_TYPE_UINT32
 from dml.shapes import effective_rank, with_size
 
-# --- TOP_K ----------------------------------------------------------------------------------------------
-
 #: K, as a function of the size along the axis.
 _KS: dict[str, Any] = {
     "half": lambda n: (n + 1) // 2,
@@ -85,8 +83,6 @@ subject(
     reference=_topmost,
     inputs=_lines,
 )
-
-# --- NONZERO_COORDINATES --------------------------------------------------------------------------------
 
 
 def _coordinates(choice: Choice) -> d.DML_NONZERO_COORDINATES_OPERATOR_DESC:

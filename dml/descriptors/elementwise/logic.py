@@ -11,7 +11,6 @@ class DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC(BinaryDesc):
     """Whether both elements are true.
 
     ATensor, BTensor, OutputTensor: the same sizes; zero is false, everything else true, and results are 0 or 1.
-    Reference: dml_element_wise_logical_and_operator_desc.
     """
 
 
@@ -20,7 +19,6 @@ class DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC(BinaryDesc):
     """Whether at least one of the elements is true.
 
     ATensor, BTensor, OutputTensor: the same sizes; zero is false, everything else true, and results are 0 or 1.
-    Reference: dml_element_wise_logical_or_operator_desc.
     """
 
 
@@ -29,24 +27,19 @@ class DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC(BinaryDesc):
     """Whether exactly one of the elements is true.
 
     ATensor, BTensor, OutputTensor: the same sizes; zero is false, everything else true, and results are 0 or 1.
-    Reference: dml_element_wise_logical_xor_operator_desc.
     """
 
 
 @operator
 class DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC(UnaryDesc):
-    """Whether the element is zero, as 0 or 1.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_logical_not_operator_desc.
-    """
+    """Whether the element is zero, as 0 or 1."""
 
 
 @operator
 class DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC(BinaryDesc):
     """Whether a = b.
 
-    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false. Reference:
-    dml_element_wise_logical_equals_operator_desc.
+    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false.
     """
 
 
@@ -54,8 +47,7 @@ class DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC(BinaryDesc):
 class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC(BinaryDesc):
     """Whether a > b.
 
-    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false. Reference:
-    dml_element_wise_logical_greater_than_operator_desc.
+    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false.
     """
 
 
@@ -63,8 +55,7 @@ class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC(BinaryDesc):
 class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC(BinaryDesc):
     """Whether a >= b.
 
-    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false. Reference:
-    dml_element_wise_logical_greater_than_or_equal_operator_desc.
+    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false.
     """
 
 
@@ -72,8 +63,7 @@ class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC(BinaryDesc):
 class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC(BinaryDesc):
     """Whether a < b.
 
-    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false. Reference:
-    dml_element_wise_logical_less_than_operator_desc.
+    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false.
     """
 
 
@@ -81,8 +71,7 @@ class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC(BinaryDesc):
 class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC(BinaryDesc):
     """Whether a <= b.
 
-    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false. Reference:
-    dml_element_wise_logical_less_than_or_equal_operator_desc.
+    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false.
     """
 
 
@@ -90,7 +79,7 @@ class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC(BinaryDesc):
 class DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC(UnaryDesc):
     """Whether each element is not a number, as 0 or 1.
 
-    InputTensor, OutputTensor: the same sizes. Reference: dml_element_wise_is_nan_operator_desc.
+    InputTensor, OutputTensor: the same sizes.
     """
 
 
@@ -98,7 +87,7 @@ class DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC(UnaryDesc):
 class DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC(UnaryDesc):
     """Whether each element is infinite with a sign that InfinityMode selects, as 0 or 1.
 
-    InputTensor, OutputTensor: the same sizes. Reference: dml_element_wise_is_infinity_operator_desc.
+    InputTensor, OutputTensor: the same sizes.
     """
 
     InfinityMode: DML_IS_INFINITY_MODE
@@ -108,8 +97,7 @@ class DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC(UnaryDesc):
 class DML_ELEMENT_WISE_IF_OPERATOR_DESC(OperatorDesc):
     """Select the element of ATensor where the condition is not zero, else of BTensor.
 
-    ConditionTensor, ATensor, BTensor, OutputTensor: the same sizes. The last three: the same data type. Reference:
-    dml_element_wise_if_operator_desc.
+    ConditionTensor, ATensor, BTensor, OutputTensor: the same sizes. The last three: the same data type.
     """
 
     ConditionTensor: Input
@@ -120,57 +108,37 @@ class DML_ELEMENT_WISE_IF_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC(BinaryDesc):
-    """Bitwise a AND b.
-
-    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_bit_and_operator_desc.
-    """
+    """Bitwise a AND b."""
 
 
 @operator
 class DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC(BinaryDesc):
-    """Bitwise a OR b.
-
-    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_bit_or_operator_desc.
-    """
+    """Bitwise a OR b."""
 
 
 @operator
 class DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC(BinaryDesc):
-    """Bitwise a XOR b.
-
-    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_bit_xor_operator_desc.
-    """
+    """Bitwise a XOR b."""
 
 
 @operator
 class DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC(UnaryDesc):
-    """Each element with every bit inverted.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_bit_not_operator_desc.
-    """
+    """Each element with every bit inverted."""
 
 
 @operator
 class DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC(BinaryDesc):
-    """Shift a left by b bits and fill with zeros.
-
-    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference:
-    dml_element_wise_bit_shift_left_operator_desc.
-    """
+    """Shift a left by b bits and fill with zeros."""
 
 
 @operator
 class DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC(BinaryDesc):
-    """Shift a right by b bits and fill with zeros.
-
-    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference:
-    dml_element_wise_bit_shift_right_operator_desc.
-    """
+    """Shift a right by b bits and fill with zeros."""
 
 
 @operator
 class DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC(UnaryDesc):
     """The number of bits set in each element.
 
-    InputTensor, OutputTensor: the same sizes. Reference: dml_element_wise_bit_count_operator_desc.
+    InputTensor, OutputTensor: the same sizes.
     """

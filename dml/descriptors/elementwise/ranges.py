@@ -19,10 +19,7 @@ from ..base import (
 
 @operator
 class DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(ScaledDesc):
-    """Copy each element; with strides, a change of layout.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_identity_operator_desc.
-    """
+    """Copy each element; with strides, a change of layout."""
 
 
 @operator
@@ -30,7 +27,6 @@ class DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(ActivationDesc):
     """Limit each element to the range from Min to Max.
 
     InputTensor, OutputTensor: the same sizes and data type; both None when fused into CONVOLUTION or GEMM (from 6_0).
-    Reference: dml_element_wise_clip_operator_desc.
     """
 
     ScaleBias: OptionalScaleBias = None
@@ -40,10 +36,7 @@ class DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(ActivationDesc):
 
 @operator
 class DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(ScaledDesc):
-    """CLIP with limits of any data type: MinMaxDataType is the type of Min and Max.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_clip1_operator_desc.
-    """
+    """CLIP with limits of any data type: MinMaxDataType is the type of Min and Max."""
 
     MinMaxDataType: DML_TENSOR_DATA_TYPE
     Min: DML_SCALAR_UNION
@@ -54,8 +47,7 @@ class DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(ScaledDesc):
 class DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC(OperatorDesc):
     """Gradient of CLIP: the incoming gradient where the input lies strictly between Min and Max, else 0.
 
-    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type. Reference:
-    dml_element_wise_clip_grad_operator_desc.
+    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type.
     """
 
     InputTensor: Input
@@ -69,8 +61,7 @@ class DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC(OperatorDesc):
 class DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC(OperatorDesc):
     """CLIP_GRAD with limits of any data type: MinMaxDataType is the type of Min and Max.
 
-    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type. Reference:
-    dml_element_wise_clip_grad1_operator_desc.
+    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type.
     """
 
     InputTensor: Input
@@ -83,36 +74,24 @@ class DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC(ScaledDesc):
-    """Raise elements below Min to Min: max(x, Min).
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_threshold_operator_desc.
-    """
+    """Raise elements below Min to Min: max(x, Min)."""
 
     Min: float
 
 
 @operator
 class DML_ELEMENT_WISE_CEIL_OPERATOR_DESC(ScaledDesc):
-    """The smallest integer that is not below x.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_ceil_operator_desc.
-    """
+    """The smallest integer that is not below x."""
 
 
 @operator
 class DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC(ScaledDesc):
-    """The largest integer that is not above x.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_floor_operator_desc.
-    """
+    """The largest integer that is not above x."""
 
 
 @operator
 class DML_ELEMENT_WISE_ROUND_OPERATOR_DESC(UnaryDesc):
-    """Round to an integer: RoundingMode is toward zero, or to the nearest with halves to even or away from zero.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_round_operator_desc.
-    """
+    """Round to an integer: RoundingMode is toward zero, or to the nearest with halves to even or away from zero."""
 
     RoundingMode: DML_ROUNDING_MODE
 
@@ -123,8 +102,7 @@ class DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
     output type.
 
     All tensors: the same sizes (broadcast by strides). ScaleTensor: the difference between adjacent integers.
-    ZeroPointTensor: the integer that represents 0, in the data type of OutputTensor; optional from 6_2. Reference:
-    dml_element_wise_quantize_linear_operator_desc.
+    ZeroPointTensor: the integer that represents 0, in the data type of OutputTensor; optional from 6_2.
     """
 
     InputTensor: Input
@@ -138,8 +116,7 @@ class DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
     """Undo linear quantization with a scale and zero point per element: (x - zero point) * scale.
 
     All tensors: the same sizes (broadcast by strides). ScaleTensor: the difference between adjacent integers.
-    ZeroPointTensor: the integer that represents 0, in the data type of InputTensor; optional from 6_2. Reference:
-    dml_element_wise_dequantize_linear_operator_desc.
+    ZeroPointTensor: the integer that represents 0, in the data type of InputTensor; optional from 6_2.
     """
 
     InputTensor: Input
@@ -153,8 +130,7 @@ class DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC(OperatorDesc):
     """Dequantize A and B, add them, and quantize the sum.
 
     All tensors: the same dimension count; scales and zero points broadcast by strides or hold one element. Each zero
-    point is optional and has the data type of its tensor. Reference:
-    dml_element_wise_quantized_linear_add_operator_desc.
+    point is optional and has the data type of its tensor.
     """
 
     ATensor: Input

@@ -5,103 +5,64 @@ from ..base import BinaryDesc, ScaledDesc, operator
 
 @operator
 class DML_ELEMENT_WISE_SIN_OPERATOR_DESC(ScaledDesc):
-    """Sine of each element, in radians.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_sin_operator_desc.
-    """
+    """Sine of each element, in radians."""
 
 
 @operator
 class DML_ELEMENT_WISE_COS_OPERATOR_DESC(ScaledDesc):
-    """Cosine of each element, in radians.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_cos_operator_desc.
-    """
+    """Cosine of each element, in radians."""
 
 
 @operator
 class DML_ELEMENT_WISE_TAN_OPERATOR_DESC(ScaledDesc):
-    """Tangent of each element, in radians.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_tan_operator_desc.
-    """
+    """Tangent of each element, in radians."""
 
 
 @operator
 class DML_ELEMENT_WISE_ASIN_OPERATOR_DESC(ScaledDesc):
-    """Inverse sine of each element, in radians.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_asin_operator_desc.
-    """
+    """Inverse sine of each element, in radians."""
 
 
 @operator
 class DML_ELEMENT_WISE_ACOS_OPERATOR_DESC(ScaledDesc):
-    """Inverse cosine of each element, in radians.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_acos_operator_desc.
-    """
+    """Inverse cosine of each element, in radians."""
 
 
 @operator
 class DML_ELEMENT_WISE_ATAN_OPERATOR_DESC(ScaledDesc):
-    """Inverse tangent of each element, in radians.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_atan_operator_desc.
-    """
+    """Inverse tangent of each element, in radians."""
 
 
 @operator
 class DML_ELEMENT_WISE_ATAN_YX_OPERATOR_DESC(BinaryDesc):
-    """The angle of the point (x = b, y = a), in radians from -pi to pi.
-
-    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_atan_yx_operator_desc.
-    """
+    """The angle of the point (x = b, y = a), in radians from -pi to pi."""
 
 
 @operator
 class DML_ELEMENT_WISE_SINH_OPERATOR_DESC(ScaledDesc):
-    """Hyperbolic sine of each element.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_sinh_operator_desc.
-    """
+    """Hyperbolic sine of each element."""
 
 
 @operator
 class DML_ELEMENT_WISE_COSH_OPERATOR_DESC(ScaledDesc):
-    """Hyperbolic cosine of each element.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_cosh_operator_desc.
-    """
+    """Hyperbolic cosine of each element."""
 
 
 @operator
 class DML_ELEMENT_WISE_TANH_OPERATOR_DESC(ScaledDesc):
-    """Hyperbolic tangent of each element.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_tanh_operator_desc.
-    """
+    """Hyperbolic tangent of each element."""
 
 
 @operator
 class DML_ELEMENT_WISE_ASINH_OPERATOR_DESC(ScaledDesc):
-    """Inverse hyperbolic sine of each element.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_asinh_operator_desc.
-    """
+    """Inverse hyperbolic sine of each element."""
 
 
 @operator
 class DML_ELEMENT_WISE_ACOSH_OPERATOR_DESC(ScaledDesc):
-    """Inverse hyperbolic cosine of each element.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_acosh_operator_desc.
-    """
+    """Inverse hyperbolic cosine of each element."""
 
 
 @operator
 class DML_ELEMENT_WISE_ATANH_OPERATOR_DESC(ScaledDesc):
-    """Inverse hyperbolic tangent of each element.
-
-    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_atanh_operator_desc.
-    """
+    """Inverse hyperbolic tangent of each element."""

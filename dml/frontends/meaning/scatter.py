@@ -1,6 +1,7 @@
-"""Scatters that reduce updates into the elements at their indices; DirectML's scatters only replace.
+"""Scatters that DirectML lacks: of updates that are smaller than the tensor, or reduced into its elements.
 
-Every row is compared with every index, so equal indices need no order. The comparisons are split to bound memory.
+To reduce, every row is compared with every index, so equal indices need no order. The comparisons are split to bound
+memory.
 """
 
 from __future__ import annotations
@@ -40,6 +41,21 @@ _REDUCTIONS: Mapping[str, _Reduction] = {
     "min": _Reduction(enums.DML_REDUCE_FUNCTION_MIN, op.minimum),
 }
 REDUCTIONS = tuple(_REDUCTIONS)
+
+
+def replaced_elements(x: Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
+    """Write each update to the update's index along the axis, and its own position along the other axes.
+
+    indices, updates: equal sizes, no larger than x's along the other axes. DirectML takes x's sizes there.
+    """
+    for index, count in enumerate(indices.sizes):
+        if index != axis and count < x.sizes[index]:
+            places = [0] * x.rank
+            reached = op.slice_(x, places, with_size(x.sizes, index, count))
+            places[index] = count
+            rest = op.slice_(x, places, with_size(x.sizes, index, x.sizes[index] - count))
+            return op.join([replaced_elements(reached, indices, updates, axis), rest], index)
+    return op.scatter_elements(x, indices, updates, axis)
 
 
 def reduced_elements(

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from dml.errors import DMLError
 from dml.files import reading
 from dml.frontends.extras import missing
+from dml.frontends.meaning.codes import NF4
 from dml.stored import check_unchanged, mapped
 
 try:
@@ -47,6 +48,9 @@ ELEMENT_TYPES: dict[str, Any] = {
 _PRECISIONS = {name.upper(): name for name in ELEMENT_TYPES} | {
     "FP64": "f64", "FP32": "f32", "FP16": "f16", "BF16": "bf16", "BOOL": "boolean",
 }  # fmt: skip
+#: Element types of compressed constants -> bits of an element, and the type that elements are read as.
+_COMPRESSED = {"u4": (4, "u8"), "i4": (4, "i8"), "nf4": (4, "f32"), "f8e4m3": (8, "f16"), "f8e5m2": (8, "f16")}
+_FLOAT8 = {"f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
 _MAX_RANK = 8
 #: Largest dimension: DirectML's sizes have 32 bits.
 _MAX_SIZE = (1 << 32) - 1
@@ -165,19 +169,36 @@ class Network:
     def constant(self, layer: IrLayer) -> npt.NDArray[Any]:
         """Return the array of a Const layer. Raises DMLError if its bytes lie outside the .bin file."""
         kind = layer.text("element_type")
-        if kind not in ELEMENT_TYPES:
+        bits, read_as = _COMPRESSED.get(kind, (0, kind))
+        if read_as not in ELEMENT_TYPES:
             raise DMLError(f"{layer}: element type {kind!r} is not supported")
         sizes = tuple(layer.integers("shape"))
         offset, size = layer.integer("offset"), layer.integer("size")
-        dtype = np.dtype(ELEMENT_TYPES[kind])
-        if min(sizes, default=0) < 0 or prod(sizes) * dtype.itemsize != size:
+        dtype, count = np.dtype(ELEMENT_TYPES[read_as]), prod(sizes)
+        if not count:
+            return np.zeros(sizes, dtype)  # openvino stores a byte
+        if min(sizes, default=0) < 0 or -(-count * (bits or 8 * dtype.itemsize) // 8) != size:
             raise DMLError(f"{layer}: {size} bytes are not an array of shape {sizes} of {kind}")
         if offset < 0 or offset + size > len(self.weights):
             has = f"the {len(self.weights)} of the .bin file" if self.weights else "the .bin file, which is missing"
             raise DMLError(f"{layer}: bytes {offset} to {offset + size} lie outside {has}")
         check_unchanged(self.weights)
-        found: npt.NDArray[Any] = np.frombuffer(self.weights[offset : offset + size], dtype).reshape(sizes)
+        data = self.weights[offset : offset + size]
+        if kind in _COMPRESSED:
+            return _decompressed(data, kind, count).astype(dtype).reshape(sizes)
+        found: npt.NDArray[Any] = np.frombuffer(data, dtype).reshape(sizes)
         return found
+
+
+def _decompressed(data: memoryview, kind: str, count: int) -> npt.NDArray[Any]:
+    """Return the elements of a compressed constant. Of two in a byte, the first is in the lower bits."""
+    if kind in _FLOAT8:
+        return np.frombuffer(data, _FLOAT8[kind])
+    each = np.frombuffer(data, np.uint8)
+    codes = np.stack([each & 15, each >> 4], axis=1).reshape(-1)[:count]
+    if kind == "i4":
+        return (codes.astype(np.int8) ^ 8) - 8
+    return np.array(NF4, np.float32)[codes] if kind == "nf4" else codes
 
 
 def with_sizes(network: Network, given: Mapping[str, Sequence[int]]) -> Network:
@@ -320,6 +341,8 @@ def _layer(element: Element) -> IrLayer:
         if len(sizes) > _MAX_RANK:
             raise DMLError(f"{layer}: an output has {len(sizes)} dimensions; {_MAX_RANK} are supported")
         kind = _PRECISIONS.get(port.get("precision", "FP32").upper(), port.get("precision", ""))
+        if layer.type == "Const":
+            kind = _COMPRESSED.get(kind.lower(), (0, kind))[1]
         names = tuple(filter(None, port.get("names", "").split(",")))
         layer.outputs.append(IrPort(_integer(port, "id"), kind, tuple(sizes), names))
     return layer

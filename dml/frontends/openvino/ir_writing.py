@@ -31,7 +31,8 @@ def _layer(network: Network, layer: IrLayer, layers: Element, weights: bytearray
     attributes = dict(layer.attributes)
     if layer.type == "Const":
         data = network.constant(layer).tobytes()
-        attributes |= {"offset": str(len(weights)), "size": str(len(data))}
+        kind = layer.outputs[0].element_type  # compressed constants are written decompressed
+        attributes |= {"offset": str(len(weights)), "size": str(len(data)), "element_type": kind}
         weights += data
         weights += bytes(-len(weights) % 64)  # aligned for any element type
     if layer.type == "Parameter":

@@ -181,12 +181,24 @@ def _slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     bounds = [c.integers(index) for index in (1, 2, 3)]
     axes = c.integers(4) if len(c.values) > 4 else range(len(bounds[0]))
     for axis, *each in zip(axes, *bounds, strict=True):
-        sizes[axis] = len(range(sizes[axis])[slice(*each)])
+        sizes[axis] = len(taken(slice(*each), sizes[axis]))
     return tuple(sizes)
 
 
-def strided_slices(c: IrContext, rank: int) -> tuple[Any, ...]:
-    """Return a StridedSlice as NumPy's index of an array of this rank."""
+def taken(bounds: slice, size: int) -> range:
+    """Return the positions that a slice selects: NumPy's, but backwards from the first one if the start precedes it."""
+    if bounds.start is not None and bounds.step is not None and bounds.step < 0:
+        bounds = slice(max(bounds.start, -size), bounds.stop, bounds.step)
+    return range(size)[bounds]
+
+
+@size_rule("StridedSlice")
+def _strided_slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
+    return strided_slices(c, inputs[0])[1]
+
+
+def strided_slices(c: IrContext, sizes: _Sizes) -> tuple[dict[int, slice], _Sizes]:
+    """Return the slices of StridedSlice by axis, and the sizes of its result. sizes: of its input."""
     begin, end = c.integers(1), c.integers(2)
     step = c.integers(3) if len(c.values) > 3 else [1] * len(begin)
 
@@ -196,22 +208,34 @@ def strided_slices(c: IrContext, rank: int) -> tuple[Any, ...]:
 
     masks = [mask(name) for name in ("begin", "end", "new_axis", "shrink_axis", "ellipsis")]
     consumed = sum(not new and not dots for new, dots in zip(masks[2], masks[4], strict=False))
-    if any(len(each) != len(begin) for each in (end, step, *masks)) or consumed > rank:
+    if any(len(each) != len(begin) for each in (end, step, *masks)) or consumed > len(sizes):
         raise c.error(
-            f"begin, end, step and masks must have equal lengths, at most {rank}, found {begin}, {end}, {step}"
+            f"begin, end, step and masks must have equal lengths, at most {len(sizes)}, found {begin}, {end}, {step}"
         )
-    chosen: list[Any] = []
+    slices: dict[int, slice] = {}
+    result: list[int] = []
+    axis = 0
     for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
-        window = slice(None if no_first else first, None if no_last else last, by)
-        chosen.append(Ellipsis if dots else None if new else first if shrink else window)
-    return tuple(chosen)
-
-
-@size_rule("StridedSlice")
-def _strided_slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    # a broadcast array of one element, regardless of its sizes
-    whole = np.broadcast_to(np.zeros((), np.bool_), inputs[0])
-    return tuple(whole[strided_slices(c, len(inputs[0]))].shape)
+        if dots:  # an ellipsis covers all dimensions without an entry
+            covered = len(sizes) - consumed
+            result += sizes[axis : axis + covered]
+            axis += covered
+        elif new:
+            result.append(1)
+        elif shrink:
+            index = 0 if no_first else first
+            if not -sizes[axis] <= index < sizes[axis]:
+                raise c.error(f"index {index} lies outside dimension {axis} of sizes {sizes}")
+            index %= sizes[axis]
+            slices[axis] = slice(index, index + 1)
+            axis += 1
+        elif not by:
+            raise c.error("steps must not be zero")
+        else:
+            slices[axis] = slice(None if no_first else first, None if no_last else last, by)
+            result.append(len(taken(slices[axis], sizes[axis])))
+            axis += 1
+    return slices, (*result, *sizes[axis:])
 
 
 @size_rule("Pad")

@@ -37,7 +37,7 @@ def convolution(
     """Convolve {N, C, spatial...} with {K, C / groups, window...}; bias is {1, K, 1...} or {K}.
 
     mode: CONVOLUTION flips the window along every spatial axis. output_sizes: the spatial sizes, which must follow from
-    windows and padding (else DMLError). Reference: dml_convolution_operator_desc.
+    windows and padding (else DMLError).
     """
     w = x.builder.like(weights, x)
     sizes, fields = _forward("convolution", x, w, strides, dilations, start_padding, end_padding)
@@ -79,8 +79,7 @@ def transposed_convolution(
 
     The padding is cut off the output. output_padding: number of elements after it, fewer than the stride. output_sizes:
     alternatively, the output's spatial sizes, which exceed the smallest possible ones by less than a stride. Raises
-    DMLError for other sizes. mode: CONVOLUTION flips the window along every spatial axis. Reference:
-    dml_convolution_operator_desc, direction BACKWARD.
+    DMLError for other sizes. mode: CONVOLUTION flips the window along every spatial axis.
     """
     w = x.builder.like(weights, x)
     spatial = x.rank - 2
@@ -127,10 +126,7 @@ def convolution_integer(
     end_padding: Sequence[int] | None = None,
     groups: int = 1,
 ) -> Tensor:
-    """Convolve integers after subtracting their zero points; the result is INT32.
-
-    Reference: dml_convolution_integer_operator_desc.
-    """
+    """Convolve integers after subtracting their zero points; the result is INT32."""
     w = x.builder.like(weights, x)
     sizes, fields = _forward("convolution_integer", x, w, strides, dilations, start_padding, end_padding)
     return x.builder.one(
@@ -167,8 +163,7 @@ def quantized_linear_convolution(
 ) -> Tensor:
     """Convolve quantized tensors and quantize the result to ``data_type``, by default that of its zero point or of x.
 
-    Scales are FLOAT32, the bias INT32 in steps of scale * weights_scale. Reference:
-    dml_quantized_linear_convolution_operator_desc.
+    Scales are FLOAT32, the bias INT32 in steps of scale * weights_scale.
     """
     w = x.builder.like(weights, x)
     sizes, fields = _forward("quantized_linear_convolution", x, w, strides, dilations, start_padding, end_padding)

@@ -27,8 +27,7 @@ def gemm(
 ) -> Tensor:
     """Return alpha * A B + beta * C: {..., M, K} by {..., K, N}; C broadcasts to the product.
 
-    The dimensions before the matrices broadcast as in NumPy, up to eight dimensions in all. Reference:
-    dml_gemm_operator_desc.
+    The dimensions before the matrices broadcast as in NumPy, up to eight dimensions in all.
     """
     b = a.builder.like(b, a)
     if min(a.rank, b.rank) < 2:

@@ -23,7 +23,7 @@ def fill_value_constant(
     value: float,
     data_type: DML_TENSOR_DATA_TYPE = enums.DML_TENSOR_DATA_TYPE_FLOAT32,
 ) -> Tensor:
-    """Fill a tensor with a value. Reference: dml_fill_value_constant_operator_desc."""
+    """Fill a tensor with a value."""
     return graph.one(
         d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
         sizes,
@@ -41,10 +41,7 @@ def fill_value_sequence(
     delta: float,
     data_type: DML_TENSOR_DATA_TYPE = enums.DML_TENSOR_DATA_TYPE_FLOAT32,
 ) -> Tensor:
-    """Return start, start + delta, start + 2 * delta, ... in row-major order.
-
-    Reference: dml_fill_value_sequence_operator_desc.
-    """
+    """Return start, start + delta, start + 2 * delta, ... in row-major order."""
     return graph.one(
         d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
         sizes,
@@ -61,10 +58,7 @@ def random_generator(
     sizes: Sequence[int],
     type: enums.DML_RANDOM_GENERATOR_TYPE | str = enums.DML_RANDOM_GENERATOR_TYPE_PHILOX_4X32_10,
 ) -> tuple[Tensor, Tensor]:
-    """Return random 32-bit words, and the state that continues the sequence. state: {..., 6} words, counter and key.
-
-    Reference: dml_random_generator_operator_desc.
-    """
+    """Return random 32-bit words, and the state that continues the sequence. state: {..., 6} words, counter and key."""
     outputs = state.builder.node(
         d.DML_RANDOM_GENERATOR_OPERATOR_DESC,
         {
@@ -82,7 +76,7 @@ def nonzero_coordinates(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return the number of nonzero elements, and their coordinates, one row each, in row-major order.
 
     Rows after these are undefined. The count has one element in x's rank; a row has a coordinate for each dimension,
-    beginning with the first whose size is not 1. Reference: dml_nonzero_coordinates_operator_desc.
+    beginning with the first whose size is not 1.
     """
     outputs = x.builder.node(
         d.DML_NONZERO_COORDINATES_OPERATOR_DESC,

@@ -17,10 +17,7 @@ from .sizes import given_or
 
 @checked
 def clip_grad(x: Tensor, gradient: Operand, min: float, max: float) -> Tensor:
-    """Return the gradient where x is between min and max, zero elsewhere.
-
-    Reference: dml_element_wise_clip_grad_operator_desc.
-    """
+    """Return the gradient where x is between min and max, zero elsewhere."""
     return x.builder.one(
         d.DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC,
         x.sizes,
@@ -39,10 +36,7 @@ def slice_grad(
     window_sizes: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> Tensor:
-    """Return the gradient of ``slice_`` for its input of these sizes: zero outside the window.
-
-    Reference: dml_slice_grad_operator_desc.
-    """
+    """Return the gradient of ``slice_`` for its input of these sizes: zero outside the window."""
     return gradient.builder.one(
         d.DML_SLICE_GRAD_OPERATOR_DESC,
         sizes,
@@ -63,10 +57,7 @@ def resample_grad(
     input_pixel_offsets: Sequence[float] | None = None,
     output_pixel_offsets: Sequence[float] | None = None,
 ) -> Tensor:
-    """Return the gradient of ``resample`` for its input of these sizes; scales and offsets are those of ``resample``.
-
-    Reference: dml_resample_grad_operator_desc.
-    """
+    """Return the gradient of ``resample`` for its input of these sizes; scales and offsets as for ``resample``."""
     return gradient.builder.one(
         d.DML_RESAMPLE_GRAD_OPERATOR_DESC,
         sizes,
@@ -90,7 +81,7 @@ def batch_normalization_training(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalize x by the batch's own mean and variance per channel; return the result, mean and variance.
 
-    fused_add: added before the activation. Reference: dml_batch_normalization_training_operator_desc.
+    fused_add: added before the activation.
     """
     scales = along_channels(x, scale)
     outputs = x.builder.node(
@@ -114,10 +105,7 @@ def batch_normalization_training(
 def batch_normalization_grad(
     x: Tensor, gradient: Tensor, mean: Operand, variance: Operand, scale: Operand, *, epsilon: float = 1e-5
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return gradients for x, scale and bias of ``batch_normalization``, whose statistics are fixed.
-
-    Reference: dml_batch_normalization_grad_operator_desc.
-    """
+    """Return gradients for x, scale and bias of ``batch_normalization``, whose statistics are fixed."""
     return _normalization_grad(
         d.DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, x, gradient, mean, variance, scale, epsilon
     )
@@ -128,10 +116,7 @@ def batch_normalization_training_grad(
     x: Tensor, gradient: Tensor, mean: Operand, variance: Operand, scale: Operand, *, epsilon: float = 1e-5
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return gradients for x, scale and bias of ``batch_normalization_training``, including those through its
-    statistics.
-
-    Reference: dml_batch_normalization_training_grad_operator_desc.
-    """
+    statistics."""
     cls = d.DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC
     return _normalization_grad(cls, x, gradient, mean, variance, scale, epsilon)
 

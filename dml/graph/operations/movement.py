@@ -74,7 +74,7 @@ def padding(
 ) -> Tensor:
     """Pad x. value: the padding of CONSTANT, in x's own data type.
 
-    Raises DMLError for a value that the data type cannot represent. Reference: dml_padding1_operator_desc.
+    Raises DMLError for a value that the data type cannot represent.
     """
     if x.data_type in (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT16):
         cls: type[OperatorDesc] = d.DML_PADDING_OPERATOR_DESC
@@ -149,7 +149,7 @@ def reverse_subsequences(x: Tensor, lengths: Operand, axis: int) -> Tensor:
 def triangular(x: Tensor, *, upper: bool = True, diagonal: int = 0) -> Tensor:
     """Return the matrices of the last two dimensions with zeros below ``diagonal`` (above it if not ``upper``).
 
-    diagonal: 0 is the main one, positive ones are to its right. Reference: dml_diagonal_matrix1_operator_desc.
+    diagonal: 0 is the main one, positive ones are to its right.
     """
     if x.rank < 2:
         raise DMLError(f"triangular: takes matrices, found sizes {x.sizes}")

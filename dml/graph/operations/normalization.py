@@ -63,8 +63,7 @@ def mean_variance_normalization(
     to x).
 
     normalize_mean: False does not subtract the mean, and divides by the root of the mean square
-    (MEAN_VARIANCE_NORMALIZATION2, from feature level 6_3 on). References:
-    dml_mean_variance_normalization1_operator_desc, dml_mean_variance_normalization2_operator_desc.
+    (MEAN_VARIANCE_NORMALIZATION2, from feature level 6_3 on).
     """
 
     def like(value: Operand | None) -> Tensor | None:

@@ -69,10 +69,7 @@ def average_pooling(
     ceil_mode: bool = False,
     output_sizes: Sequence[int] | None = None,
 ) -> Tensor:
-    """Return the mean over each window. include_padding: padding counts as zeros instead of being ignored.
-
-    Reference: dml_average_pooling_operator_desc, dml_average_pooling1_operator_desc.
-    """
+    """Return the mean over each window. include_padding: padding counts as zeros instead of being ignored."""
     found = _windows("average_pooling", x, window, strides, start_padding, end_padding, dilations, ceil_mode,
                      output_sizes)  # fmt: skip
     given = given_or(end_padding, (0,) * len(window))
@@ -99,10 +96,7 @@ def lp_pooling(
     ceil_mode: bool = False,
     output_sizes: Sequence[int] | None = None,
 ) -> Tensor:
-    """Return the p-norm of each window: ``(sum |x|^p)^(1/p)``.
-
-    Reference: dml_lp_pooling_operator_desc, dml_lp_pooling1_operator_desc.
-    """
+    """Return the p-norm of each window: ``(sum |x|^p)^(1/p)``."""
     found = _windows("lp_pooling", x, window, strides, start_padding, end_padding, dilations, ceil_mode,
                      output_sizes)  # fmt: skip
     if found.dilated:
@@ -124,7 +118,7 @@ def max_pooling(
     ceil_mode: bool = False,
     output_sizes: Sequence[int] | None = None,
 ) -> Tensor:
-    """Return the maximum of each window, without padding. Reference: dml_max_pooling2_operator_desc."""
+    """Return the maximum of each window, without padding."""
     found = _windows("max_pooling", x, window, strides, start_padding, end_padding, dilations, ceil_mode, output_sizes)
     return _max_pooling(x, found, None)[0]
 

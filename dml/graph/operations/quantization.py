@@ -23,7 +23,7 @@ def quantize_linear(
     """Return clamp(round(x / scale) + zero_point) in ``data_type``, by default the zero point's, else UINT8.
 
     scale and zero point broadcast to x, or have its rank and sizes that divide its own: one element for each block.
-    4-bit types support both. Reference: dml_element_wise_quantize_linear_operator_desc, dml_quantize_operator_desc.
+    4-bit types support both.
     """
     if data_type is None:
         data_type = zero_point.data_type if isinstance(zero_point, Tensor) else enums.DML_TENSOR_DATA_TYPE_UINT8
@@ -37,7 +37,7 @@ def dequantize_linear(
     """Return (x - zero_point) * scale in ``data_type``, by default the scale's, else FLOAT32.
 
     scale and zero point broadcast to x, or have its rank and sizes that divide its own: one element for each block.
-    4-bit types support both. Reference: dml_element_wise_dequantize_linear_operator_desc, dml_dequantize_operator_desc.
+    4-bit types support both.
     """
     if data_type is None:
         data_type = scale.data_type if isinstance(scale, Tensor) else enums.DML_TENSOR_DATA_TYPE_FLOAT32
@@ -51,7 +51,7 @@ def quantize(
     """Quantize x in blocks (DirectMLX's Quantize). parameters: the scale, and with SCALE_ZERO_POINT the zero point, of
     x's rank.
 
-    data_type: by default the zero point's, else UINT8. Reference: dml_quantize_operator_desc.
+    data_type: by default the zero point's, else UINT8.
     """
     if data_type is None:
         data_type = parameters[1].data_type if len(parameters) > 1 else enums.DML_TENSOR_DATA_TYPE_UINT8
@@ -72,7 +72,6 @@ def dequantize(
     """Dequantize blocks of integers, to the scale's data type (DirectMLX's Dequantize).
 
     parameters: the scale, and with SCALE_ZERO_POINT the zero point, of x's rank; their sizes divide x's into blocks.
-    Reference: dml_dequantize_operator_desc.
     """
     if not parameters:
         raise DMLError("dequantize: parameters must hold the scale, found none")

@@ -80,7 +80,7 @@ def lstm(
 
     weight {1, D, 4H, I}, recurrence {1, D, 4H, H}, bias {1, 1, D, 8H}, hidden and cell {1, D, B, H}, lengths {1, 1, 1,
     B}, peephole {1, 1, D, 3H}; the order of the gates is input, output, forget, cell. activations: f, g and h of each
-    direction, by default sigmoid, tanh and tanh. steps_together: see ``gru``. Reference: dml_lstm_operator_desc.
+    direction, by default sigmoid, tanh and tanh. steps_together: see ``gru``.
     """
     w, r = _like(x, weight), _like(x, recurrence)
     sizes = _sizes("lstm", x, r)
@@ -123,7 +123,7 @@ def rnn(
     """Return the whole output sequence {S, D, B, H} and the last state {1, D, B, H} of an RNN over {1, S, B, I}.
 
     weight {1, D, H, I}, recurrence {1, D, H, H}, bias {1, 1, D, 2H}, hidden {1, D, B, H}, lengths {1, 1, 1, B}.
-    activations: f of each direction, by default tanh. steps_together: see ``gru``. Reference: dml_rnn_operator_desc.
+    activations: f of each direction, by default tanh. steps_together: see ``gru``.
     """
     w, r = _like(x, weight), _like(x, recurrence)
     sizes = _sizes("rnn", x, r)

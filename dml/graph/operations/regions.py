@@ -33,8 +33,7 @@ def roi_align(
     """Sample each region {x1, y1, x2, y2}, of the image given by its batch index, to height x width means.
 
     x: {N, C, H, W}. roi: {regions, 4}. batch_indices: {regions}. Result: {regions, C, height, width}. By default, each
-    output is the mean of linear samples, one per pixel, up to 128; pixel centres are at halves. Reference:
-    dml_roi_align1_operator_desc.
+    output is the mean of linear samples, one per pixel, up to 128; pixel centres are at halves.
     """
     regions = x.builder.like(roi, x)
     sizes = (regions.sizes[-2] if regions.rank > 1 else 0, sizes_of("roi_align", x, 4)[1], height, width)
@@ -77,10 +76,7 @@ def roi_align_grad(
     maximum_samples_per_output: int = 128,
     align_regions_to_corners: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Return gradients of ``roi_align`` for its image and, if its input x is given, for its regions (else None).
-
-    Reference: dml_roi_align_grad_operator_desc.
-    """
+    """Return gradients of ``roi_align`` for its image and, if its input x is given, for its regions (else None)."""
     if gradient.rank != 4:
         raise DMLError(f"roi_align_grad: takes a gradient of 4 dimensions, found sizes {gradient.sizes}")
     regions = gradient.builder.like(roi, gradient)

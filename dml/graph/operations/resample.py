@@ -50,8 +50,7 @@ def resample(
 
     rounding_direction: how the nearest element is chosen halfway between two (RESAMPLE2, from feature level 5_1 on), by
     default INCREASING. antialiased: when shrinking, weight all pixels (RESAMPLE3, from 6_4 on). The oldest operator
-    that supports the arguments is used. References: dml_resample1_operator_desc, dml_resample2_operator_desc,
-    dml_resample3_operator_desc.
+    that supports the arguments is used.
     """
     cls: type[OperatorDesc] = d.DML_RESAMPLE1_OPERATOR_DESC
     more: dict[str, Any] = {}
@@ -75,5 +74,5 @@ def resample(
 
 @checked
 def value_scale_2d(x: Tensor, scale: float, bias: Sequence[float]) -> Tensor:
-    """Multiply {N, C, H, W} by scale and add a bias per channel. Reference: dml_value_scale_2d_operator_desc."""
+    """Multiply {N, C, H, W} by scale and add a bias per channel."""
     return x.builder.one(d.DML_VALUE_SCALE_2D_OPERATOR_DESC, x.sizes, InputTensor=x, Scale=scale, Bias=tuple(bias))

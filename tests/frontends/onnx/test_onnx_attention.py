@@ -394,6 +394,15 @@ def test_attention_with_ends_and_starts(device: dml.Device) -> None:
     agree(device, "Attention", inputs, {"y": 3}, num_heads=2)
 
 
+@pytest.mark.parametrize("filled", [-10000.0, -5.0])
+@pytest.mark.parametrize("relative", [False, True])
+def test_causal_attention_hides_later_keys_whatever_the_mask(device: dml.Device, filled: float, relative: bool) -> None:
+    """A padded query attends to the padding before it, and no query to later keys."""
+    inputs = {"x": floats(2, 3, 8), "w": floats(8, 24), "b": floats(24), "m": ints(0, 1, 1, 0, 0, 1).reshape(2, 3),
+              "past": None, "r": floats(1, 2, 3, 3) if relative else None}  # fmt: skip
+    agree(device, "Attention", inputs, {"y": 3}, num_heads=2, unidirectional=1, mask_filter_value=filled)
+
+
 @pytest.mark.parametrize("causal", [0, 1])
 def test_attention_with_a_past(device: dml.Device, causal: int) -> None:
     inputs = {"x": floats(2, 3, 8), "w": floats(8, 24), "b": floats(24), "m": ints(5, 4), "past": floats(2, 2, 2, 2, 4)}
@@ -429,6 +438,12 @@ def test_multi_head_attention_with_a_past(device: dml.Device) -> None:
 
 def test_multi_head_attention_with_heads_apart(device: dml.Device) -> None:
     inputs = {"q": floats(2, 3, 8), "k": floats(2, 2, 4, 4), "v": floats(2, 2, 4, 4)}
+    agree(device, "MultiHeadAttention", inputs, {"y": 3}, num_heads=2)
+
+
+def test_the_bias_of_cross_attention_is_the_query_s(device: dml.Device) -> None:
+    """Keys and values by heads were projected before, with their bias."""
+    inputs = {"q": floats(2, 3, 8), "k": floats(2, 2, 4, 4), "v": floats(2, 2, 4, 4), "b": floats(24)}
     agree(device, "MultiHeadAttention", inputs, {"y": 3}, num_heads=2)
 
 

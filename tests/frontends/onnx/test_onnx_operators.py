@@ -125,6 +125,99 @@ def test_slice_backwards_from_before_the_first_element(device: dml.Device, kind:
     np.testing.assert_array_equal(found[0], np.array([[3], [0]], kind))
 
 
+@pytest.mark.parametrize("pads", [(-3, 4), (4, -3), (-2, 1), (-3, 1), (-1, -1)])
+def test_pads_that_crop_every_element(device: dml.Device, pads: tuple[int, int]) -> None:
+    inputs = {"x": np.array([1, 2], np.float32), "pads": np.array(pads), "value": np.array(7, np.float32)}
+    model, given = node_model("Pad", inputs, {"y": (1, np.float32)}, domain="", version=18, constants=("pads", "value"))
+    assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 0)
+
+
+@pytest.mark.parametrize(
+    ("x", "pads", "mode", "message"),
+    [
+        ([1, 2], (-1, -2), "constant", "paddings [-1] and [-2] remove more than a tensor of shape (2,) has"),
+        ([], (0, 2), "edge", "only constant padding adds elements to a tensor of shape (0,)"),
+        ([1, 2], (-2, 2), "reflect", "only constant padding adds elements to a tensor of shape (0,)"),
+    ],
+)
+def test_refused_pads(device: dml.Device, x: list[float], pads: tuple[int, int], mode: str, message: str) -> None:
+    inputs = {"x": np.array(x, np.float32), "pads": np.array(pads)}
+    model, given = node_model(
+        "Pad", inputs, {"y": (1, np.float32)}, domain="", version=18, constants=("pads",), mode=mode
+    )
+    with pytest.raises(dml.DMLError) as caught:
+        prepare(model, device).run(given)
+    assert caught.value.message == f"node Pad: {message}"
+
+
+@pytest.mark.parametrize("value", [False, True])
+def test_booleans_are_padded(device: dml.Device, value: bool) -> None:
+    inputs = {"x": np.array([not value, value]), "pads": np.array([1, 2]), "value": np.array(value)}
+    model, given = node_model("Pad", inputs, {"y": (1, np.bool_)}, domain="", version=18, constants=("pads", "value"))
+    assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 0)
+
+
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("size", [(1, 2, 3, 4), (2, 1, 2, 3), (1, 2, 2, 3, 4)])
+def test_affine_grid(device: dml.Device, size: tuple[int, ...], corners: int) -> None:
+    """ONNX's function fails for one matrix of an image."""
+    count = len(size) - 2
+    theta = np.random.default_rng(5).standard_normal((size[0], count, count + 1)).astype(np.float32)
+    model, given = node_model(
+        "AffineGrid", {"theta": theta, "size": np.array(size)}, {"y": (count + 2, np.float32)}, domain="", version=20,
+        align_corners=corners,
+    )  # fmt: skip
+    assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-5)
+
+
+def test_a_grid_of_other_sizes_is_refused(device: dml.Device) -> None:
+    inputs = {"theta": np.ones((2, 2, 3), np.float32), "size": np.array([1, 2, 3, 4])}
+    model, given = node_model("AffineGrid", inputs, {"y": (4, np.float32)}, domain="", version=20, constants=("size",))
+    with pytest.raises(dml.DMLError, match=r"matrices of shape \(2, 2, 3\) do not fit size \[1, 2, 3, 4\]"):
+        prepare(model, device).run(given)
+
+
+@pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_LOWER", "SAME_UPPER"])
+@pytest.mark.parametrize("size", [7, 8, 10])
+def test_an_output_shape_crops_a_transposed_convolution(device: dml.Device, auto_pad: str, size: int) -> None:
+    """Only SAME_UPPER removes an odd element at the end."""
+    generator = np.random.default_rng(5)
+    inputs = {"x": generator.standard_normal((1, 2, 4)), "w": generator.standard_normal((2, 1, 3))}
+    inputs = {name: array.astype(np.float32) for name, array in inputs.items()}
+    attributes = {"output_shape": [size], "strides": [2], "auto_pad": auto_pad}
+    model, given = node_model("ConvTranspose", inputs, {"y": (3, np.float32)}, domain="", **attributes)
+    assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-5)
+
+
+def test_statistics_of_layer_normalization_are_float32(device: dml.Device) -> None:
+    inputs = {"x": np.random.default_rng(5).standard_normal((2, 5)), "scale": np.ones(5)}
+    outputs = {"y": (2, np.float64), "mean": (2, np.float32), "inverse": (2, np.float32)}
+    model, given = node_model("LayerNormalization", inputs, outputs, domain="")
+    assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-5)
+
+
+@pytest.mark.parametrize("works", [True, False], ids=["body", "body that fails"])
+def test_a_loop_without_rounds_gives_empty_outputs_of_the_body_s_sizes(device: dml.Device, works: bool) -> None:
+    """The body declares no sizes; a body that cannot run gives the sizes that are declared, here none."""
+    state = "x" if works else "unfit"
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["going"], ["on"]), helper.make_node("Add", ["s", state], ["z"]),
+         helper.make_node("Identity", ["z"], ["t"])],
+        "body",
+        [helper.make_tensor_value_info("i", onnx.TensorProto.INT64, []),
+         helper.make_tensor_value_info("going", onnx.TensorProto.BOOL, []),
+         helper.make_tensor_value_info("s", onnx.TensorProto.FLOAT, None)],
+        [helper.make_tensor_value_info("on", onnx.TensorProto.BOOL, []),
+         *(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in "tz")],
+    )  # fmt: skip
+    loop = helper.make_node("Loop", ["count", "", "x"], ["last", "all"], body=body)
+    inputs = {"x": np.ones((2, 3), np.float32), "unfit": np.ones(7, np.float32)}
+    model = model_of([loop], inputs, ["last", "all"], 17, initializers={"count": np.array(0)})
+    last, every = prepare(model, device).run(inputs)
+    np.testing.assert_array_equal(last, inputs["x"])
+    assert (every.shape, every.dtype) == ((0, 2, 3) if works else (0,), np.float32)
+
+
 @pytest.mark.parametrize("op", ["GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"])
 def test_global_pooling_of_an_empty_batch(device: dml.Device, op: str) -> None:
     model, given = node_model(op, {"x": np.zeros((0, 4, 2, 3, 2), np.float32)}, {"y": (5, np.float32)}, domain="")

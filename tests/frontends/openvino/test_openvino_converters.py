@@ -191,6 +191,93 @@ def test_sums_ranges_and_one_hot(device, tmp_path):
     both(device, tmp_path, make, random(3, 4), ids)
 
 
+def test_one_hot_ignores_negative_indices(device, tmp_path):
+    ids = np.array([[-1, 0, -5], [4, 5, 2]], np.int64)
+    both(device, tmp_path, lambda i: o.one_hot(i, np.array(5), np.array(2.5, np.float32), np.float32(-1), -1), ids)
+
+
+def test_slices_backwards_from_before_the_first_element(device, tmp_path):
+    def make(a):
+        bounds = (np.array([-9, 1]), np.array([-99, -99]), np.array([-1, -1]))
+        return [
+            o8.slice(a, *bounds, np.array([1, 0])),
+            o.strided_slice(a, *bounds, [0, 0], [0, 0]),
+            o.strided_slice(o.shape_of(a), np.array([-9]), np.array([-99]), np.array([-2]), [0], [0]),
+        ]
+
+    both(device, tmp_path, make, random(2, 3))
+
+
+def test_a_masked_begin_is_ignored_where_an_axis_is_removed(device, tmp_path):
+    def make(a):
+        bounds = (np.array([2, 1]), np.array([3, 2]), np.array([1, 1]))
+        return o.strided_slice(a, *bounds, [1, 0], [0, 0], [0, 0], [1, 1], [0, 0])
+
+    both(device, tmp_path, make, random(3, 4, 2))
+
+
+def test_an_index_outside_an_axis_is_refused(device, tmp_path):
+    x = o.parameter([-1], np.float32)
+    bounds = (np.array([3]), np.array([4]), np.array([1]))
+    path = tmp_path / "model.xml"
+    ov.save_model(ov.Model([o.strided_slice(x, *bounds, [0], [0], [0], [1], [0])], [x]), str(path))
+    with pytest.raises(dml.DMLError, match=r"index 3 lies outside dimension 0 of sizes \(2,\)"):
+        read_model(path).compile(device)({x.friendly_name: random(2)})
+
+
+def test_numbers_that_the_direct_ml_operator_lacks(device, tmp_path):
+    whole = RNG.integers(0, 9, (2, 3)).astype(np.int32)
+    flags = np.array([True, False])
+
+    def make(a, f):
+        return [
+            o.squared_difference(o.convert(a, "i64"), np.int64(7)),
+            o.power(a, np.int32(2)), o.reduce_l2(a, np.array(1)), o.reduce_mean(a, np.array([0])),
+            o.pad(f, np.array([1]), np.array([2]), "constant", np.array(True)),
+        ]  # fmt: skip
+
+    both(device, tmp_path, make, whole, flags)
+
+
+@pytest.mark.parametrize("sizes", [(2, 4), (2, 4, 5), (1, 4, 2, 3, 2)])
+def test_response_normalization_of_any_rank(device, tmp_path, sizes):
+    both(device, tmp_path, lambda a: o.lrn(a, np.array([1]), 0.5, 0.75, 1.0, 3), random(*sizes))
+
+
+def test_constants_and_parts_without_elements(device, tmp_path):
+    """A cache is empty at first, and so are the axes of a transposition of all."""
+
+    def make(past, new):
+        return [o.concat([past, new], 1), o.transpose(new, np.zeros(0, np.int64))]
+
+    both(device, tmp_path, make, random(2, 0, 3), random(2, 4, 3))
+
+
+@pytest.mark.parametrize("kind", ["u4", "i4", "nf4", "f8e4m3", "f8e5m2"])
+@pytest.mark.parametrize("columns", [8, 7])
+def test_compressed_weights(device, tmp_path, kind, columns):
+    """Weights of 4 and 8 bits as NNCF stores them: converted, with scales, and zero points of unsigned ones."""
+    count = 6 * columns
+    data = RNG.integers(0, 256, count if kind.startswith("f8") else -(-count // 2)).astype(np.uint8)
+    data &= 0x77 if kind.startswith("f8") else 0xFF  # no NaN or infinity
+    weights = ov.Tensor(data, [6, columns], getattr(ov.Type, kind))
+    scales = (0.01 * RNG.uniform(1, 2, (6, 1))).astype(np.float16)
+
+    def make(a):
+        w = o.convert(ov.op.Constant(weights), "f16")
+        w = o.subtract(w, o.convert(o.constant(np.full((6, 1), 7, np.uint8)), "f16")) if kind == "u4" else w
+        return o.matmul(a, o.convert(o.multiply(w, o.constant(scales)), "f32"), False, True)
+
+    both(device, tmp_path, make, random(3, columns), tolerance=5e-3)
+
+
+def test_fewer_indices_than_elements(device, tmp_path):
+    def make(a, i, u):
+        return o.scatter_elements_update(a, i, u, np.array(1), "none")
+
+    both(device, tmp_path, make, random(3, 5, 4), np.array([[[1, 0], [4, 2]]]), random(1, 2, 2))
+
+
 @pytest.mark.parametrize("mode", ["blocks_first", "depth_first"])
 def test_depth_and_space(device, tmp_path, mode):
     x, volume = random(2, 8, 4, 6), random(1, 8, 2, 4, 2)

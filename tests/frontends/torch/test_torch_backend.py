@@ -846,3 +846,19 @@ def test_a_mixture_of_experts_from_onnx(device):
             expected = whole(ids).numpy()
         (found,) = prepared.run([ids.numpy()])
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("failure", [torch.onnx.OnnxExporterError, ValueError])
+def test_a_refused_program_is_not_tried_again_without_optimizer(monkeypatch, failure):
+    tried = []
+
+    def fail(*_, opset_version, optimize, **__):
+        tried.append((opset_version, optimize))
+        raise failure("not taken")
+
+    monkeypatch.setattr(torch.onnx, "export", fail)
+    program = torch.export.export(nn.ReLU(), (torch.randn(2),))
+    with pytest.raises(export.NotTaken, match="not taken"):
+        export.to_onnx(program)
+    choices = (True,) if failure is torch.onnx.OnnxExporterError else (True, False)
+    assert tried == [(opset, optimize) for opset in export._OPSETS for optimize in choices]

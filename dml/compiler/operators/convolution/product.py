@@ -9,7 +9,7 @@ from dml.compiler.apply import copy_each
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.operators.convolution.windows import WindowedSum
 from dml.compiler.operators.gemm.layout import transposed
-from dml.compiler.operators.gemm.matmul import matmul
+from dml.compiler.operators.gemm.matmul import ProductFinish, matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression
 from dml.tensors import packed_strides
@@ -97,4 +97,4 @@ def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression, *
     if b.strides[-2] == result.strides[-2] == 1 < result.strides[-1]:
         # Channels are contiguous, and kernels store along rows.
         a, b, c, result = transposed(b), transposed(a), c and transposed(c), transposed(result)
-    matmul(builder, a, b, c, result, activation=finish, one_by_one=one_by_one)
+    matmul(builder, a, b, c, result, ProductFinish(activation=finish), one_by_one=one_by_one)

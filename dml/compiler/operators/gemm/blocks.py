@@ -15,6 +15,7 @@ from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.gemm.layout import quads, readable, transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import (
+    ProductFinish,
     StackPart,
     matmul,
     matrix_code,
@@ -28,7 +29,7 @@ from dml.compiler.operators.movement.views import part
 from dml.compiler.operators.quantization import dequantize_blocks
 from dml.compiler.parts import crop
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Constant, Expression, Leaf
+from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection.few_rows import VectorProduct
 from dml.compiler.selection.stored_weights import (
     VECTOR_BITS,
@@ -90,27 +91,23 @@ def products_of_blocks(
     b: Blocks,
     c: Operand | None,
     result: Operand,
+    finish: ProductFinish,
     *,
     data_type: enums.DML_TENSOR_DATA_TYPE,
-    alpha: float,
-    beta: float,
-    activation: Expression | None,
 ) -> None:
     """Like ``matmul`` with transposed b, for operands of equal rank. One dimension before the last two may have a size
     above 1: a batch, each element with its own weights (those of an expert, for example).
 
     data_type: the type of the dequantized weights.
     """
-    multiply_stored = partial(stream, builder, alpha=alpha, beta=beta, activation=activation)
+    multiply_stored = partial(stream, builder, finish=finish)
 
     def multiply_widened(a: Operand, b: Blocks, c: Operand | None, result: Operand) -> None:
         wide = transposed(_widened(builder, b, data_type))
-        matmul(builder, a, wide, c, result, alpha=alpha, beta=beta, activation=activation)
+        matmul(builder, a, wide, c, result, finish)
 
-    c = None if c is None or beta == 0.0 else c.broadcast(result.sizes)
-    if b.scales is not None and stored_product(
-        builder, a, b.numbers, b.scales, b.zeros, c, result, alpha=alpha, beta=beta, activation=activation
-    ):
+    c = None if c is None or finish.beta == 0.0 else c.broadcast(result.sizes)
+    if b.scales is not None and stored_product(builder, a, b.numbers, b.scales, b.zeros, c, result, finish):
         return
     batch = max((1, *result.sizes[:-2]))
     if batch == 1:
@@ -208,9 +205,7 @@ def stream(
     b: Blocks,
     c: Operand | None,
     result: Operand,
-    alpha: float,
-    beta: float,
-    activation: Expression | None,
+    finish: ProductFinish,
     indices: Operand | None = None,
     stack: StackPart | None = None,
 ) -> None:
@@ -228,7 +223,7 @@ def stream(
     operands |= {name: operand for name, operand in weights.items() if operand is not None}
     batch = operands["result"].sizes[:-2]
     kernel = block_product(builder.target, m, b.bits, block)
-    emitted = emit(activation or Leaf(0), ["float"], "finish")
+    emitted = emit(finish.activation, ["float"], "finish")
     tensors = {name: read(operands[name]) for name in operands if name in ("c", "scales", "zeros", "indices")}
     parts = max(1, vector // block)
     whole = parts == 1 or isinstance(kernel, VectorProduct)
@@ -258,7 +253,12 @@ def stream(
     else:
         shader, workgroup, depth = "gemm/blocks_columns.comp", kernel.lanes, vector // parts
         steps = k // depth + k // block
-    constants: dict[str, Constant] = {"M": m, "N": n, "BLOCK_SHIFT": block.bit_length() - 1, "ALPHA": float(alpha)}
+    constants: dict[str, Constant] = {
+        "M": m,
+        "N": n,
+        "BLOCK_SHIFT": block.bit_length() - 1,
+        "ALPHA": float(finish.alpha),
+    }
     if indices is not None:
         constants |= {"BATCH": math.prod(batch), **stack_constants(stack)}
     builder.dispatch(
@@ -267,7 +267,7 @@ def stream(
         space=batch,
         groups=math.prod(batch) * math.prod(-(-size // tile) for size, tile in zip((m, n), kernel.tile, strict=True)),
         workgroup=workgroup,
-        constants={**constants, "BETA": float(beta), **emitted.constants},
+        constants={**constants, "BETA": float(finish.beta), **emitted.constants},
         defines=defines,
         push={"K": k},
         code=matrix_code(operands, in_parts=stack is not None) + "\n" + emitted.code,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dml import enums
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.halves import half_arithmetic
+from dml.compiler.kernels.kinds import X
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed
 from dml.compiler.parts import Box, boxes, cut, narrow, words
@@ -48,25 +49,32 @@ class StackPart:
     matrices: int
 
 
+@dataclass(frozen=True)
+class ProductFinish:
+    """What a product's sums become: ``activation(alpha * sum + beta * c)``. activation: an expression of Leaf(0)."""
+
+    alpha: float = 1.0
+    beta: float = 1.0
+    activation: Expression = X
+
+
 def matmul(
     builder: ProgramBuilder,
     a: Operand,
     b: Operand,
     c: Operand | None,
     result: Operand,
+    finish: ProductFinish = ProductFinish(),
     *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    activation: Expression | None = None,
     one_by_one: bool = False,
 ) -> None:
-    """Compute ``result = activation(alpha * a x b + beta * c)``, one matrix product per batch element.
+    """Compute ``result = finish(a x b, c)``, one matrix product per batch element.
 
     a {..., M, K}, b {..., K, N}, c (or None) broadcasting to result {..., M, N}: FLOAT32 or FLOAT16 each; or a, b and
-    result INT32 without c, alpha and activation (sums modulo 2^32). Strides are arbitrary: transposes are strides
+    result INT32 without c and finish (sums modulo 2^32). Strides are arbitrary: transposes are strides
     (``transposed``). Leading dimensions of a and b broadcast to those of result, which may have none. Floating-point
-    sums accumulate in float32, in a fixed order; c is not read if beta is 0. activation: an expression of Leaf(0), the
-    sum. one_by_one: the tiled kernel stores results singly, even if four are contiguous: the same kernel for all n.
+    sums accumulate in float32, in a fixed order; c is not read if beta is 0. one_by_one: the tiled kernel stores
+    results singly, even if four are contiguous: the same kernel for all n.
     """
     target = builder.target
     if is_better_transposed(target, sizes_of({"a": a, "b": b, "result": result})):
@@ -80,11 +88,11 @@ def matmul(
         b = readable(builder, b, uses=m)
     batch = result.sizes[:-2]
     operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
-    if c is not None and beta != 0.0:
+    if c is not None and finish.beta != 0.0:
         operands["c"] = c.broadcast(result.sizes)
     operands = merge_batch(operands)
     for products in _parts(operands, target):
-        _sum_of_products(builder, products, alpha, beta, activation or Leaf(0), one_by_one)
+        _sum_of_products(builder, products, finish, one_by_one)
 
 
 def sum_type(result: Operand) -> tuple[str, enums.DML_TENSOR_DATA_TYPE]:
@@ -130,12 +138,7 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
 
 
 def _sum_of_products(
-    builder: ProgramBuilder,
-    products: Sequence[Mapping[str, Operand]],
-    alpha: float,
-    beta: float,
-    finish: Expression,
-    one_by_one: bool,
+    builder: ProgramBuilder, products: Sequence[Mapping[str, Operand]], finish: ProductFinish, one_by_one: bool
 ) -> None:
     """Compute ``finish`` of the sum of products along k and of c; each product is added to the sum of the previous
     ones."""
@@ -145,10 +148,11 @@ def _sum_of_products(
         operands = dict(product)
         result = operands["result"]
         if sums is not None:
-            operands["c"], beta = sums, 1.0
+            operands["c"], finish = sums, replace(finish, beta=1.0)
         if not is_last:
             operands["result"] = sums = builder.temporary(sum_type(result)[1], result.sizes)
-        multiply(builder, operands, alpha, beta, finish if is_last else Leaf(0), one_by_one and is_last)
+        own = finish if is_last else replace(finish, activation=Leaf(0))
+        multiply(builder, operands, own, one_by_one and is_last)
 
 
 def sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
@@ -352,9 +356,7 @@ def stored_defines(numbers: Operand, zeros: Operand | None) -> dict[str, object]
 def multiply(
     builder: ProgramBuilder,
     operands: Mapping[str, Operand],
-    alpha: float,
-    beta: float,
-    finish: Expression,
+    finish: ProductFinish,
     one_by_one: bool = False,
     stack: StackPart | None = None,
 ) -> None:
@@ -368,7 +370,7 @@ def multiply(
     result, k = operands["result"], operands["a"].sizes[-1]
     part = part_of_k(kernel, k)
     if part >= k:
-        _dispatch(builder, kernel, operands, alpha, beta, finish, one_by_one=one_by_one, stack=stack)
+        _dispatch(builder, kernel, operands, finish, one_by_one=one_by_one, stack=stack)
         return
     assert stack is None
     split_k = -(-k // part)
@@ -376,8 +378,8 @@ def multiply(
     stride = sums.strides[0]
     first = sums.view(result.sizes, sums.strides[1:])
     products = {name: operand for name, operand in operands.items() if name != "c"} | {"result": first}
-    _dispatch(builder, kernel, products, 1.0, 0.0, Leaf(0), split_k, stride)
-    _add_parts(builder, first, split_k, stride, operands, alpha, beta, finish)
+    _dispatch(builder, kernel, products, ProductFinish(beta=0.0), split_k, stride)
+    _add_parts(builder, first, split_k, stride, operands, finish)
 
 
 def _add_parts(
@@ -386,18 +388,21 @@ def _add_parts(
     split_k: int,
     stride: int,
     operands: Mapping[str, Operand],
-    alpha: float,
-    beta: float,
-    finish: Expression,
+    finish: ProductFinish,
 ) -> None:
     kind, _ = sum_type(operands["result"])
-    emitted = emit(finish, [kind], "finish")
+    emitted = emit(finish.activation, [kind], "finish")
     builder.for_each(
         "gemm/parts.comp",
         operands["result"],
         {"parts": first, **{name: operand for name, operand in operands.items() if name == "c"}},
-        constants={"PARTS": split_k, "PARTS_STRIDE": stride, "ALPHA": float(alpha), "BETA": float(beta)}
-        | emitted.constants,
+        constants={
+            "PARTS": split_k,
+            "PARTS_STRIDE": stride,
+            "ALPHA": float(finish.alpha),
+            "BETA": float(finish.beta),
+            **emitted.constants,
+        },
         defines={"HAS_C": int("c" in operands), "SUM_IS_INT": int(kind == "int")},
         code=emitted.code,
         steps=split_k,
@@ -408,9 +413,7 @@ def _dispatch(
     builder: ProgramBuilder,
     kernel: ProductKernel,
     operands: Mapping[str, Operand],
-    alpha: float,
-    beta: float,
-    finish: Expression,
+    finish: ProductFinish,
     split_k: int = 1,
     stride: int = 0,
     *,
@@ -423,7 +426,7 @@ def _dispatch(
     result = operands["result"]
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
     kind, _ = sum_type(result)
-    emitted = emit(finish, [kind], "finish")
+    emitted = emit(finish.activation, [kind], "finish")
     steps = kernel.half_steps if isinstance(kernel, SharedProduct) else 0
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": int(kind == "int"), **tile}
     if stack is not None:
@@ -445,7 +448,7 @@ def _dispatch(
             defines["A_EIGHTS"] = int(eights)
             vector |= eights
         tensors[name] = (write if name == "result" else read)(operand, vector=vector)
-    constants: dict[str, Constant] = {"M": m, "N": n, "BATCH": math.prod(batch), "ALPHA": float(alpha)}
+    constants: dict[str, Constant] = {"M": m, "N": n, "BATCH": math.prod(batch), "ALPHA": float(finish.alpha)}
     constants |= {"K_PART": part_of_k(kernel, k), "K_PART_STRIDE": stride}
     if is_stored(operands):
         constants["BLOCK"] = k // operands["scales"].sizes[-1]
@@ -456,7 +459,7 @@ def _dispatch(
         space=batch,
         groups=split_k * math.prod(batch) * -(-m // kernel.tile[0]) * -(-n // kernel.tile[1]),
         workgroup=kernel.workgroup,
-        constants={**constants, "BETA": float(beta), **emitted.constants},
+        constants={**constants, "BETA": float(finish.beta), **emitted.constants},
         defines=defines,
         push={"K": k},  # not a constant: drivers would unroll a short loop, whose body is long already
         code=half_arithmetic(steps) + matrix_code(operands, in_parts=stack is not None) + "\n" + emitted.code,

@@ -8,11 +8,19 @@ from collections.abc import Iterator, Mapping
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.operators.gemm.blocks import Blocks, products_of_blocks, stream, streamable, streams
 from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed
-from dml.compiler.operators.gemm.matmul import STACKED, StackPart, is_half, kernel_of, matmul, multiply, sizes_of
+from dml.compiler.operators.gemm.matmul import (
+    STACKED,
+    ProductFinish,
+    StackPart,
+    is_half,
+    kernel_of,
+    matmul,
+    multiply,
+    sizes_of,
+)
 from dml.compiler.operators.movement.gather import gather_along
 from dml.compiler.parts import boxes, crop, cut, narrow
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.selection.gemm import (
     is_better_transposed,
     is_worth_packing,
@@ -34,11 +42,9 @@ def product_of_stack(
     indices: Operand,
     c: Operand | None,
     result: Operand,
+    finish: ProductFinish,
     *,
     data_type: DML_TENSOR_DATA_TYPE,
-    alpha: float,
-    beta: float,
-    activation: Expression | None,
 ) -> None:
     """Like ``matmul`` with transposed b, where b is a stack {E, n, k} of matrices (floats, or quantized with scales),
     and ``indices`` {P} chooses a matrix for each batch element.
@@ -47,7 +53,7 @@ def product_of_stack(
 
     data_type: of b, or of the dequantized weights.
     """
-    c = None if c is None or beta == 0.0 else c.broadcast(result.sizes)
+    c = None if c is None or finish.beta == 0.0 else c.broadcast(result.sizes)
     flat_result, flat_c = _flat(result), c and _flat(c)
     flat_a = _flat(a).broadcast((*flat_result.sizes[:-1], a.sizes[-1]))
     named = {"a": flat_a, "b": transposed(b.numbers), "scales": b.scales, "zeros": b.zeros, "indices": indices}
@@ -55,16 +61,14 @@ def product_of_stack(
     operands = {name: operand for name, operand in named.items() if operand is not None}
     if _binds(builder, operands):
         multiply_in_place = _multiply if b.scales is None else _stream
-        if multiply_in_place(builder, operands, b, alpha, beta, activation):
+        if multiply_in_place(builder, operands, b, finish):
             return
     chosen = Blocks(*(_chosen(builder, stack, indices) for stack in (b.numbers, *b.per_block)))
     if b.scales is None:
         wide = transposed(chosen.numbers)
-        matmul(builder, flat_a, wide, flat_c, flat_result, alpha=alpha, beta=beta, activation=activation)
+        matmul(builder, flat_a, wide, flat_c, flat_result, finish)
         return
-    products_of_blocks(
-        builder, flat_a, chosen, flat_c, flat_result, data_type=data_type, alpha=alpha, beta=beta, activation=activation
-    )
+    products_of_blocks(builder, flat_a, chosen, flat_c, flat_result, finish, data_type=data_type)
 
 
 def _flat(operand: Operand) -> Operand:
@@ -85,14 +89,7 @@ def _chosen(builder: ProgramBuilder, stack: Operand, indices: Operand) -> Operan
     return copy
 
 
-def _multiply(
-    builder: ProgramBuilder,
-    operands: dict[str, Operand],
-    b: Blocks,
-    alpha: float,
-    beta: float,
-    activation: Expression | None,
-) -> bool:
+def _multiply(builder: ProgramBuilder, operands: dict[str, Operand], b: Blocks, finish: ProductFinish) -> bool:
     """Multiply by floats of the stack if kernels can read them in place; return whether they can."""
     a, result = operands["a"], operands["result"]
     target, (m, n), k = builder.target, result.sizes[-2:], a.sizes[-1]
@@ -115,18 +112,11 @@ def _multiply(
         operands |= {"b": transposed(own.numbers), "result": own_result}
         if own_c is not None:
             operands["c"] = own_c
-        multiply(builder, operands, alpha, beta, activation or Leaf(0), stack=stack)
+        multiply(builder, operands, finish, stack=stack)
     return True
 
 
-def _stream(
-    builder: ProgramBuilder,
-    operands: dict[str, Operand],
-    b: Blocks,
-    alpha: float,
-    beta: float,
-    activation: Expression | None,
-) -> bool:
+def _stream(builder: ProgramBuilder, operands: dict[str, Operand], b: Blocks, finish: ProductFinish) -> bool:
     """Multiply by quantized matrices of the stack if a kernel can read them in place; return whether it can."""
     result = operands["result"]
     if not streams(builder, b, result.sizes[-2]):
@@ -135,7 +125,7 @@ def _stream(
     if parts:
         a = streamable(builder, operands["a"])
         for own, own_c, own_result, stack in parts:
-            stream(builder, a, own, own_c, own_result, alpha, beta, activation, operands["indices"], stack)
+            stream(builder, a, own, own_c, own_result, finish, operands["indices"], stack)
     return bool(parts)
 
 

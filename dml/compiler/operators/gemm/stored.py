@@ -7,9 +7,8 @@ import math
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS
 from dml.compiler.operators.gemm.layout import in_eights, transposed
-from dml.compiler.operators.gemm.matmul import is_half, kernel_of, merge_batch, multiply, sizes_of
+from dml.compiler.operators.gemm.matmul import ProductFinish, is_half, kernel_of, merge_batch, multiply, sizes_of
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.selection.gemm import (
     MatrixProduct,
     SharedProduct,
@@ -28,12 +27,9 @@ def stored_product(
     zeros: Operand | None,
     c: Operand | None,
     result: Operand,
-    *,
-    alpha: float,
-    beta: float,
-    activation: Expression | None,
+    finish: ProductFinish,
 ) -> bool:
-    """Compute ``result = activation(alpha * a x b + beta * c)`` if one dispatch can; return whether it can.
+    """Compute ``result = finish(a x b, c)`` if one dispatch can; return whether it can.
 
     numbers {..., n, k} of 2, 4 or 8 bits; scales, zeros {..., n or 1, blocks}: b is (numbers - zeros) * scales,
     transposed. Leading dimensions as in ``matmul``.
@@ -45,7 +41,7 @@ def stored_product(
     on_matrices = is_half(a) and multiplies_on_matrices(target, m, n, k)
     batch = result.sizes[:-2]
     operands = {"a": a, "b": transposed(numbers), "result": result}
-    if c is not None and beta != 0.0:
+    if c is not None and finish.beta != 0.0:
         operands["c"] = c.broadcast(result.sizes)
     for name, operand in (("scales", scales), ("zeros", zeros)):
         if operand is not None:
@@ -61,7 +57,7 @@ def stored_product(
     if on_matrices:
         operands["a"] = in_eights(builder, a)
     operands = {name: operand.broadcast((*batch, *operand.sizes[-2:])) for name, operand in operands.items()}
-    multiply(builder, merge_batch(operands), alpha, beta, activation or Leaf(0))
+    multiply(builder, merge_batch(operands), finish)
     return True
 
 

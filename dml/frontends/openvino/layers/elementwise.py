@@ -28,6 +28,11 @@ def _unary(c: IrContext, function: Callable[[Tensor], Tensor]) -> Tensor:
     return function(c.tensor(0))
 
 
+def _squared_difference(a: Tensor, b: Tensor) -> Tensor:
+    difference = op.subtract(a, b)  # DirectML's ELEMENT_WISE_DIFFERENCE_SQUARE lacks some integers
+    return op.multiply(difference, difference)
+
+
 _BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "BitwiseAnd": op.bit_and,
     "BitwiseOr": op.bit_or,
@@ -38,7 +43,7 @@ _BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "Divide": op.divide,
     "Maximum": op.maximum,
     "Minimum": op.minimum,
-    "SquaredDifference": op.difference_square,
+    "SquaredDifference": _squared_difference,
     "Mod": op.modulus_truncate,
     "FloorMod": op.modulus_floor,
     "LogicalAnd": op.logical_and,
@@ -112,10 +117,10 @@ def is_finite(c: IrContext) -> IrValue:
 
 @layer("Power")
 def power(c: IrContext) -> IrValue:
-    exponent = c.value(1)
-    if not isinstance(exponent, Tensor) and exponent.size == 1:
-        return op.pow_(c.tensor(0), float(np.ravel(exponent)[0]))
-    return op.pow_(c.tensor(0), c.tensor(1))
+    x, exponent = c.tensor(0), c.value(1)
+    if not isinstance(exponent, Tensor) and exponent.size == 1 and exponent.dtype.kind == "f":
+        return op.pow_(x, float(np.ravel(exponent)[0]))
+    return op.pow_(x, c.tensor(1))
 
 
 @layer("Select")

@@ -47,8 +47,12 @@ def gather_nd(c: IrContext) -> IrValue:
 
 @layer("OneHot")
 def one_hot(c: IrContext) -> IrValue:
+    """DirectML counts negative indices from the end; OpenVINO ignores them unless negative_indices_mode says so."""
     indices = c.tensor(0)
     axis = c.axis(c.layer.integer("axis", -1), len(c.sizes))
+    if c.layer.text("negative_indices_mode", "ignore_negative") == "ignore_negative":
+        beyond = c.graph.constant(np.full((1,) * indices.rank, c.sizes[axis]), indices.data_type)
+        indices = op.if_(op.less_than(indices, 0), beyond, indices)
     on, off = (np.ravel(c.known(k))[0] for k in (2, 3))
     places = indices.reshape(*c.sizes[:axis], 1, *c.sizes[axis + 1 :])
     result = op.one_hot(places, c.sizes[axis], float(off), float(on), axis)

@@ -11,7 +11,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
-from dml.frontends.openvino.sizes import strided_slices
+from dml.frontends.openvino.sizes import strided_slices, taken
 from dml.graph.builder import Tensor
 from dml.shapes import broadcast_sizes, with_rank, with_size
 
@@ -58,7 +58,8 @@ def tile(c: IrContext) -> IrValue:
 def concat(c: IrContext) -> IrValue:
     if not any(isinstance(value, Tensor) for value in c.values):
         return c.on_numbers(np.concatenate, [np.asarray(value) for value in c.values], c.layer.integer("axis"))
-    return op.join(c.tensors(), c.layer.integer("axis"))
+    parts = [value for value in c.values if 0 not in (value.sizes if isinstance(value, Tensor) else value.shape)]
+    return op.join([c.as_tensor(value) for value in parts], c.layer.integer("axis"))
 
 
 @layer("Split")
@@ -92,10 +93,10 @@ def slice_(c: IrContext) -> IrValue:
 
 
 def _window(c: IrContext, x: Tensor, slices: dict[int, slice]) -> Tensor:
-    """Return x[slices], with bounds as in NumPy."""
+    """Return x[slices]."""
     offsets, sizes, strides = [0] * x.rank, list(x.sizes), [1] * x.rank
     for axis, bounds in slices.items():
-        chosen = range(x.sizes[axis])[bounds] if bounds.step != 0 else range(0)
+        chosen = taken(bounds, x.sizes[axis]) if bounds.step != 0 else range(0)
         if not chosen:
             raise c.error(f"{bounds} selects no element of dimension {axis} of sizes {x.sizes}")
         first, last = (chosen[0], chosen[-1]) if chosen.step > 0 else (chosen[-1], chosen[0])
@@ -107,21 +108,12 @@ def _window(c: IrContext, x: Tensor, slices: dict[int, slice]) -> Tensor:
 def strided_slice(c: IrContext) -> IrValue:
     value = c.value(0)
     x = value if isinstance(value, Tensor) else np.asarray(value)
-    rank = x.rank if isinstance(x, Tensor) else x.ndim
-    given = strided_slices(c, rank)
-    slices: dict[int, slice] = {}
-    axis = 0
-    for each in given:
-        if each is Ellipsis:  # it covers all dimensions without an entry
-            axis += rank - sum(isinstance(other, int | slice) for other in given)
-        elif each is not None:
-            index = 0 if isinstance(each, slice) else each % (x.sizes if isinstance(x, Tensor) else x.shape)[axis]
-            slices[axis] = each if isinstance(each, slice) else slice(index, index + 1)
-            axis += 1
+    sizes = tuple(x.sizes if isinstance(x, Tensor) else x.shape)
+    slices, kept = strided_slices(c, sizes)
     if isinstance(x, Tensor):
         return _window(c, x, slices).reshape(*c.sizes)
-    chosen = tuple(slices.get(d, slice(None)) for d in range(rank))
-    return c.on_numbers(lambda: x[chosen].reshape(c.layer.outputs[0].sizes))
+    chosen = np.ix_(*(taken(slices.get(axis, slice(None)), size) for axis, size in enumerate(sizes)))
+    return c.on_numbers(lambda: x[chosen].reshape(kept))
 
 
 @layer("Pad")
@@ -143,7 +135,7 @@ def pad(c: IrContext) -> IrValue:
         x = _window(c, x, {index: slice(max(0, -s), size + min(0, e)) for index, (size, s, e) in enumerate(bounds)})
         start, end = ([max(0, count) for count in counts] for counts in (start, end))
     value = np.ravel(c.known(3))[0].item() if len(c.values) > 3 else 0
-    return op.padding(x, start, end, modes[mode], value)
+    return op.padding(x, start, end, modes[mode], int(value) if isinstance(value, bool) else value)
 
 
 @layer("ReverseSequence")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 
 import dml.graph.operations as op
 from dml import enums
@@ -58,8 +59,10 @@ def normalize_l2(c: IrContext) -> IrValue:
 @layer("LRN")
 def lrn(c: IrContext) -> IrValue:
     x, axes = c.tensor(0), sorted(axis % c.tensor(0).rank for axis in c.integers(1))
-    if x.rank != 4 or axes not in ([1], [2, 3]):
-        raise c.error(f"takes four dimensions, and axes 1, or 2 and 3; found sizes {x.sizes} and axes {axes}")
+    if axes == [1]:
+        x = x.reshape(*x.sizes[:2], prod(x.sizes[2:]), 1)
+    elif x.rank != 4 or axes != [2, 3]:
+        raise c.error(f"takes axis 1, or axes 2 and 3 of four dimensions, found sizes {x.sizes} and axes {axes}")
     size = c.layer.integer("size")
     if size < 1:
         raise c.error(f"size must be at least 1, found {size}")
@@ -68,7 +71,7 @@ def lrn(c: IrContext) -> IrValue:
     return op.local_response_normalization(
         x, local_size=size, alpha=alpha, beta=c.layer.number("beta"),
         bias=c.layer.number("bias"), cross_channel=axes == [1],
-    )  # fmt: skip
+    ).reshape(*c.sizes)  # fmt: skip
 
 
 def _logical(c: IrContext, function: enums.DML_REDUCE_FUNCTION) -> Tensor:
@@ -82,7 +85,11 @@ layer("ReduceLogicalOr")(partial(_logical, function=enums.DML_REDUCE_FUNCTION_MA
 
 
 def _reduction(c: IrContext, function: enums.DML_REDUCE_FUNCTION) -> Tensor:
-    return op.reduce(c.tensor(0), function, c.integers(1)).reshape(*c.sizes)
+    x, kind = c.tensor(0), c.data_type
+    if function in (enums.DML_REDUCE_FUNCTION_L2, enums.DML_REDUCE_FUNCTION_AVERAGE) and x.desc.dtype.kind != "f":
+        x = op.cast(x, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
+    reduced = op.reduce(x, function, c.integers(1)).reshape(*c.sizes)
+    return reduced if reduced.data_type == kind else op.cast(reduced, kind)
 
 
 for _name, _reduce in {

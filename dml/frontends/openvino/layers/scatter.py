@@ -6,7 +6,7 @@ from math import prod
 
 import dml.graph.operations as op
 from dml.errors import HRESULT, DMLError
-from dml.frontends.meaning.scatter import REDUCTIONS, reduced_elements, reduced_parts
+from dml.frontends.meaning.scatter import REDUCTIONS, reduced_elements, reduced_parts, replaced_elements
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 from dml.shapes import replaced
@@ -27,13 +27,13 @@ def scatter_elements_update(c: IrContext) -> IrValue:
     """Write or reduce updates along the axis; each column has its own indices."""
     x, indices, updates = c.tensor(0), c.tensor(1), c.tensor(2)
     axis, reduction = c.axis(c.integers(3)[0], x.rank), _reduction(c, "sub")
-    if reduction == "none":
-        return op.scatter_elements(x, indices, updates, axis)
     fits = all(
         index == axis or size <= whole for index, (size, whole) in enumerate(zip(indices.sizes, x.sizes, strict=False))
     )
     if indices.rank != x.rank or indices.sizes != updates.sizes or not fits:
         raise c.error(f"indices {indices.sizes} and updates {updates.sizes} do not fit data {x.sizes}")
+    if reduction == "none":
+        return replaced_elements(x, indices, updates, axis)
     return reduced_elements(x, indices, updates, axis, reduction, use_initial=_takes_initial(c, reduction, x))
 
 

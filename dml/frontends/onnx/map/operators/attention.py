@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import dml.graph.operations as op
@@ -11,12 +12,12 @@ from dml import enums
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from dml.errors import DMLError
 
-from ...dtypes import BOOL, INT32
+from ...dtypes import BOOL, INT32, DType
 from ...registry import onnx_op
 from ..functions import join, matmul, part
 from ..node import OnnxNode, Unsupported
 from ..traced_arrays import counted
-from ..value import OnnxValue, binary, cast, emit, expanded, reshape, transpose
+from ..value import OnnxValue, binary, cast, emit, expanded, reshape, transpose, where
 from .gemm import integer_product
 
 
@@ -24,6 +25,7 @@ from .gemm import integer_product
 def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
     """Attention with query, key and value {B, S, N H}, packed {B, S, N, 3 or 2, H}, or key and value {B, N, T, H}.
 
+    Key and value {B, N, T, H}, of cross-attention, are projected with their bias already: only the query's is added.
     See ``_mask`` for the masks.
     """
     query, key, value = node.input(0, least=3), node.optional(1), node.optional(2)
@@ -46,6 +48,9 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
     elif key is not None and value is not None and query.rank == 3 and key.rank == value.rank and key.rank in (3, 4):
         if key.rank == 4:
             key, value = flat_heads(key), flat_heads(value)
+            if node.has(3):
+                query = query + part(node.input(3, rank=1), 0, 0, query.shape[2])
+                del fields["BiasTensor"]
         fields |= {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
         new, value_size = key.shape[1], value.shape[2] // heads
     else:
@@ -56,8 +61,8 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
     if past:
         fields |= {"PastKeyTensor": past_key, "PastValueTensor": past_value}
     sizes = (batch, heads, steps, past + new)
-    fields |= _mask(node, node.optional(4), sizes, past)
-    return _attended(node, fields, sizes, (size, value_size), query, relative=node.optional(5))
+    fields |= _mask(node, node.optional(4), node.optional(5), sizes, past, query.dtype)
+    return _attended(node, fields, sizes, (size, value_size), query)
 
 
 def split_heads(x: OnnxValue, heads: int) -> OnnxValue:
@@ -94,8 +99,6 @@ def _attended(
     sizes: tuple[int, int, int, int],
     head_sizes: tuple[int, int],
     like: OnnxValue,
-    *,
-    relative: OnnxValue | None,
 ) -> list[OnnxValue | None]:
     """Return output, present key and present value. sizes: batch, heads, queries and all keys."""
     batch, heads, steps, total = sizes
@@ -103,14 +106,11 @@ def _attended(
     for name, size in zip(("OutputPresentKeyTensor", "OutputPresentValueTensor"), head_sizes, strict=True):
         if node.wants(1) or node.wants(2):
             outputs[name] = ((batch, heads, total, size), like.dtype)
-    if relative is not None:
-        fields["RelativePositionBiasTensor"] = expanded(relative, sizes)
     results = emit(
         DML_MULTIHEAD_ATTENTION_OPERATOR_DESC,
         outputs,
         node.builder,
         Scale=node.number("scale", 0.0) or head_sizes[0] ** -0.5,
-        MaskFilterValue=node.number("mask_filter_value", -10000.0),
         HeadCount=heads,
         **fields,
     )
@@ -120,34 +120,56 @@ def _attended(
 _MASK = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE
 
 
-def _mask(node: OnnxNode, mask: OnnxValue | None, sizes: tuple[int, int, int, int], past: int) -> dict[str, Any]:
-    """Return the mask of an operator, including that of ``unidirectional``.
+def _mask(
+    node: OnnxNode,
+    mask: OnnxValue | None,
+    relative: OnnxValue | None,
+    sizes: tuple[int, int, int, int],
+    past: int,
+    dtype: DType,
+) -> dict[str, Any]:
+    """Return an operator's fields for its mask, ``unidirectional`` and the bias of the scores, ``relative``.
 
     mask: key lengths {B}; ends and starts {2 B}; lengths and starts {3 B + 2}; or a mask of keys {B, T}, of queries and
-    keys {B, S, T}, or of whole sequences {B, 1, M, M}.
+    keys {B, S, T}, or of whole sequences {B, 1, M, M}. It adds mask_filter_value to scores, so that a query whose keys
+    are all masked attends to them; ``unidirectional`` hides later keys from it even then.
     """
-    batch, _, steps, total = sizes
-    causal = bool(node.integer("unidirectional", 0))
+    steps, total = sizes[2:]
+    filter_value = node.number("mask_filter_value", -10000.0)
     numbers = None if mask is None else cast(mask, INT32)
-    if numbers is not None and not causal:
-        vectors = {
-            (batch,): (_MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_LENGTH, (1, batch)),
-            (2 * batch,): (_MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_END_START, (2, batch)),
-            (3 * batch + 2,): (
-                _MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_QUERY_SEQUENCE_LENGTH_START_END,
-                (3 * batch + 2,),
-            ),
-        }
-        if numbers.shape in vectors:
-            kind, shape = vectors[numbers.shape]
-            return {"MaskType": kind, "MaskTensor": reshape(numbers, shape)}
-    opened = None if numbers is None else _open_keys(node, numbers, sizes, past)
-    if causal:
+    if node.integer("unidirectional", 0):
+        if numbers is not None:
+            zero = node.constant(np.zeros((1, 1, 1, 1), dtype))
+            closed = zero.filled(max(filter_value, float(ml_dtypes.finfo(dtype).min)))
+            masked = where(_open_keys(node, numbers, sizes, past), zero, closed)
+            relative = masked if relative is None else relative + masked
         triangle = node.constant(np.tri(steps, total, past, dtype=bool)[None, None])
-        opened = triangle if opened is None else both(opened, triangle)
-    if opened is None:
+        fields = boolean_mask(triangle, sizes) | {"MaskFilterValue": float(np.finfo(np.float32).min)}
+    else:
+        fields = _plain_mask(node, numbers, sizes, past) | {"MaskFilterValue": filter_value}
+    if relative is not None:
+        fields["RelativePositionBiasTensor"] = expanded(relative, sizes)
+    return fields
+
+
+def _plain_mask(
+    node: OnnxNode, numbers: OnnxValue | None, sizes: tuple[int, int, int, int], past: int
+) -> dict[str, Any]:
+    batch = sizes[0]
+    if numbers is None:
         return {"MaskType": _MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE}
-    return boolean_mask(opened, sizes)
+    vectors = {
+        (batch,): (_MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_LENGTH, (1, batch)),
+        (2 * batch,): (_MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_END_START, (2, batch)),
+        (3 * batch + 2,): (
+            _MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_QUERY_SEQUENCE_LENGTH_START_END,
+            (3 * batch + 2,),
+        ),
+    }
+    if numbers.shape in vectors:
+        kind, shape = vectors[numbers.shape]
+        return {"MaskType": kind, "MaskTensor": reshape(numbers, shape)}
+    return boolean_mask(_open_keys(node, numbers, sizes, past), sizes)
 
 
 def boolean_mask(opened: OnnxValue, sizes: tuple[int, int, int, int]) -> dict[str, Any]:
@@ -226,8 +248,8 @@ def _self_attention(
             fields[name] = reshape(part(before, 0, index, 1), before.shape[1:])
     key_size, value_size = sizes[1] // heads, sizes[2] // heads
     all_sizes = (batch, heads, steps, count + steps)
-    fields |= _mask(node, node.optional(mask), all_sizes, count)
-    attended, *present = _attended(node, fields, all_sizes, (key_size, value_size), projected, relative=relative)
+    fields |= _mask(node, node.optional(mask), relative, all_sizes, count, projected.dtype)
+    attended, *present = _attended(node, fields, all_sizes, (key_size, value_size), projected)
     if not node.wants(1):
         return [attended, None]
     return [attended, join([reshape(item, (1, *item.shape)) for item in present if item is not None], 0)]

@@ -72,16 +72,31 @@ def loop(node: OnnxNode) -> list[Any]:
     scans: list[list[OnnxValue]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     round_ = 0
     while going and (most is None or round_ < most):
-        results = _branch(
-            node, "body", [node.constant(np.array(round_, np.int64)), node.constant(np.array(True)), *state]
-        )
+        results = _round(node, round_, state)
         going = bool(_number(node, results[0]))
-        state = results[1 : 1 + len(state)]
-        for scan, value in zip(scans, results[1 + len(state) :], strict=True):
+        state = results[1:least]
+        for scan, value in zip(scans, results[least:], strict=True):
             scan.append(value)
         round_ += 1
-    outputs = body.output[1 + len(state) :]
+    outputs = body.output[least:]
+    if not round_ and not all(map(_has_sizes, outputs)):
+        try:
+            examples = _round(node, 0, state)[least:]
+        except DMLError:  # the body need not work without a round
+            pass
+        else:
+            return [*state, *(part(reshape(v, with_axis(v.shape, 0)), 0, 0, 0) for v in examples)]
     return [*state, *(_stacked(node, scan, 0, entry) for scan, entry in zip(scans, outputs, strict=True))]
+
+
+def _round(node: OnnxNode, index: int, state: Sequence[Any]) -> list[Any]:
+    return _branch(node, "body", [node.constant(np.array(index, np.int64)), node.constant(np.array(True)), *state])
+
+
+def _has_sizes(entry: Any) -> bool:
+    """Return whether a graph's output has a declared shape of numbers."""
+    kind = entry.type.tensor_type
+    return kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim)
 
 
 def _number(node: OnnxNode, value: Any) -> Any:

@@ -92,7 +92,7 @@ def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: O
     full = transposed_sizes(x.shape, weight.shape, strides, dilations, none, none, extra)[2:]
     wanted = _wanted(node, x, strides)
     if wanted is not None:
-        start, end = _cut(full, wanted, more_at_start=auto_pad(node) == "SAME_LOWER")
+        start, end = _cut(full, wanted, more_at_start=auto_pad(node) != "SAME_UPPER")
         # The result is enlarged at its end if it is too small.
         extra = [e + max(0, want - size) for e, size, want in zip(extra, full, wanted, strict=True)]
     else:

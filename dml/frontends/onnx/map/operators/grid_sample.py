@@ -1,7 +1,7 @@
-"""GridSample: gathers and weights the elements around each sampling point.
+"""GridSample, which gathers and weights the elements around each sampling point, and AffineGrid, which places these.
 
-Coordinates and weights are computed element by element on the device; each neighbour is one GATHER_ELEMENTS over the
-image with flattened spatial dimensions.
+GridSample: coordinates and weights are computed element by element on the device; each neighbour is one GATHER_ELEMENTS
+over the image with flattened spatial dimensions.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from math import prod
 from operator import add, mul
 from typing import Any
 
+import numpy as np
+
 from dml.errors import DMLError
 from dml.frontends.neighbours import neighbours
 
 from ...dtypes import FLOAT32, INT32
 from ...registry import onnx_op
-from ..functions import gather_elements, part
+from ..functions import gather_elements, matmul, part
 from ..node import OnnxNode
 from ..value import OnnxValue, cast, expanded, reshape
 
@@ -53,6 +55,29 @@ def grid_sample(node: OnnxNode) -> OnnxValue:
             share = share * cast(reshape(reduce(mul, weights), (batch, 1, points)), x.dtype)
         shares.append(share)
     return reshape(reduce(add, shares), (batch, x.shape[1], *grid.shape[1:-1]))
+
+
+@onnx_op("AffineGrid", since=20)
+def affine_grid(node: OnnxNode) -> OnnxValue:
+    """Transform the positions of an image's elements, from -1 to 1, by matrices {N, 2, 3}, or {N, 3, 4} for volumes.
+
+    ONNX's function, which drops dimensions of size 1, fails for one matrix of an image. The only position along an axis
+    of size 1 is 0 or, with align_corners, -1.
+    """
+    theta, corners = node.input(0, rank=3), bool(node.integer("align_corners", 0))
+    sizes = node.ints("size", 1) or []
+    count = len(sizes) - 2
+    if count not in (2, 3) or theta.shape != (sizes[0], count, count + 1):
+        raise DMLError(f"matrices of shape {theta.shape} do not fit size {sizes}")
+    batch, _, *spatial = sizes
+    steps = [
+        (np.arange(size) * (2 / max(1, size - 1)) - 1) if corners else (2 * np.arange(size) + 1) / size - 1
+        for size in spatial
+    ]
+    axes = np.meshgrid(*steps, indexing="ij")
+    positions = np.stack([*axes[::-1], np.ones(spatial)], -1).reshape(-1, count + 1)  # the last dimension comes first
+    grid = matmul(node.constant(positions.astype(theta.dtype)), theta, transpose_b=True)
+    return reshape(grid, (batch, *spatial, count))
 
 
 def _gathered(image: OnnxValue, index: OnnxValue) -> OnnxValue:

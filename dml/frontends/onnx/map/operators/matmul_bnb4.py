@@ -8,6 +8,7 @@ import numpy as np
 
 from dml.compiler.selection.stored_weights import rows_in_part
 from dml.errors import DMLError
+from dml.frontends.meaning.codes import NF4
 
 from ...dtypes import FLOAT32, UINT8, UINT32, Array
 from ...registry import onnx_op
@@ -18,11 +19,6 @@ from ..value import OnnxValue, cast, reshape
 
 #: The values of the 16 codes. The upper half of FP4's are the negatives of the lower half.
 _FP4 = (0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
-_NF4 = (
-    *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),
-    *(-0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725),
-    *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
-)
 
 #: Number of floats of working memory per weight that is decoded.
 _FLOATS_AT_ONCE = 3
@@ -78,6 +74,6 @@ def _numbers(table: OnnxValue, codes: OnnxValue, scales: OnnxValue, size: int, b
 
 def _pairs(kind: int) -> Array:
     """Return the two values of each byte, {256, 2}."""
-    table = np.array(_NF4 if kind else (*_FP4, *(-x for x in _FP4)), np.float32)
+    table = np.array(NF4 if kind else (*_FP4, *(-x for x in _FP4)), np.float32)
     byte = np.arange(256)
     return np.stack([table[byte >> 4], table[byte & 15]], 1)

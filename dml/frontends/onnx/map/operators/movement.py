@@ -257,16 +257,22 @@ def padded(
     mode: enums.DML_PADDING_MODE = enums.DML_PADDING_MODE_CONSTANT,
 ) -> OnnxValue:
     """Pad x; negative paddings crop."""
+    shape = padded_sizes(x.shape, start, end)
+    if any(size < 0 for size in shape):
+        raise DMLError(f"paddings {start} and {end} remove more than a tensor of shape {x.shape} has")
     if any(amount < 0 for amount in (*start, *end)):
-        begin = [max(0, -s) for s in start]
-        x = slice_(x, begin, [size - b + min(0, e) for size, b, e in zip(x.shape, begin, end, strict=True)])
+        begin = [min(max(0, -s), size) for s, size in zip(start, x.shape, strict=True)]
+        counts = [max(0, size - b + min(0, e)) for size, b, e in zip(x.shape, begin, end, strict=True)]
+        x = slice_(x, begin, counts)
         start, end = [max(0, s) for s in start], [max(0, e) for e in end]
     if not any(start) and not any(end):
         return x
-    shape = padded_sizes(x.shape, start, end)
     if not x.size:
+        if mode != enums.DML_PADDING_MODE_CONSTANT and 0 not in shape:
+            raise DMLError(f"only constant padding adds elements to a tensor of shape {x.shape}")
         return fill(x.builder, number, shape, x.dtype)
-    return applied(op.padding, x, shape, start, end, mode, np.asarray(number).item())
+    number = np.asarray(number).item()
+    return applied(op.padding, x, shape, start, end, mode, int(number) if isinstance(number, bool) else number)
 
 
 @onnx_op("Tile", since=6, fold=folds.TILE)

@@ -128,7 +128,7 @@ def instance_normalization(node: OnnxNode) -> OnnxValue:
 @onnx_op("LayerNormalization")
 @onnx_op("LayerNormalization", since=17)
 def layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
-    """Return Y, Mean and InvStdDev; the statistics have the type of stash_type, by default float32."""
+    """Return Y, Mean and InvStdDev; the statistics are float32, stash_type's default."""
     x, scale, bias = node.input(0), node.input(1), node.optional(2)
     axes = list(range(node.axis("axis", -1, x.rank), x.rank))
     epsilon = node.number("epsilon", 1e-5)
@@ -136,11 +136,11 @@ def layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     if node.wants(1) or node.wants(2):
         exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
         middle = mean(exact, axes)
-        results[1] = middle
+        results[1] = cast(middle, FLOAT32)
         if node.wants(2):
             variance = mean(binary(op.difference_square, exact, middle), axes)
             root = unary(op.sqrt, variance + epsilon)
-            results[2] = unary(op.recip, root)
+            results[2] = cast(unary(op.recip, root), FLOAT32)
     return results
 
 
@@ -163,7 +163,7 @@ def rms_normalization(node: OnnxNode) -> list[OnnxValue | None]:
         return [normalized, None]
     exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
     root = unary(op.sqrt, mean(exact * exact, axes) + epsilon)
-    return [normalized, unary(op.recip, root)]
+    return [normalized, cast(unary(op.recip, root), FLOAT32)]
 
 
 @onnx_op("EmbedLayerNormalization", domain="com.microsoft")

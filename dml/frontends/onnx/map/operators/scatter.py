@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 import dml.graph.operations as op
-from dml.frontends.meaning.scatter import reduced_elements, reduced_parts
+from dml.frontends.meaning.scatter import reduced_elements, reduced_parts, replaced_elements
 from dml.shapes import with_size
 
 from ...dtypes import INT32
 from ...registry import onnx_op
 from .. import folds
-from ..functions import join, part
 from ..node import OnnxNode
 from ..value import OnnxValue, applied, binary, cast, expanded, reshape
 
@@ -32,18 +31,9 @@ def scatter_elements(node: OnnxNode) -> OnnxValue:
     if not indices.size or not x.size:
         return x
     if _reduction(node) == "none":
-        return _replaced(x, indices, updates, axis)
+        return applied(replaced_elements, x, x.shape, indices, updates, axis)
     reduction = _REDUCTIONS[_reduction(node)]
     return x.with_tensor(reduced_elements(x.tensor, cast(indices, INT32).tensor, updates.tensor, axis, reduction))
-
-
-def _replaced(x: OnnxValue, indices: OnnxValue, updates: OnnxValue, axis: int) -> OnnxValue:
-    """Replace elements along an axis. Elements beyond the indices' sizes along other axes stay."""
-    for index, count in enumerate(indices.shape):
-        if index != axis and count < x.shape[index]:
-            reached, rest = part(x, index, 0, count), part(x, index, count, x.shape[index] - count)
-            return join([_replaced(reached, indices, updates, axis), rest], index)
-    return applied(op.scatter_elements, x, x.shape, indices, updates, axis)
 
 
 @onnx_op("ScatterND", since=11, fold=folds.REFERENCE)

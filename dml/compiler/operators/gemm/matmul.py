@@ -255,6 +255,13 @@ def _kernel_defines(
     return "gemm/shared.comp", defines
 
 
+def _may_read_eights(kernel: ProductKernel, name: str) -> bool:
+    """Whether the kernel has code to read FLOAT16 steps of k of an operand in vectors of eight."""
+    if isinstance(kernel, VectorProduct):
+        return name == "a" and kernel.along_k and kernel.per_vector == 8
+    return isinstance(kernel, NarrowProduct) and name != "result"
+
+
 def _each(kernel: ProductKernel) -> int:
     """Return the duration of an invocation's step, in multiply-adds."""
     together = kernel.depth * math.prod(kernel.tile) // kernel.workgroup
@@ -443,9 +450,9 @@ def _dispatch(
         defines |= own
         vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
         vector |= name != "result" and isinstance(kernel, MatrixProduct | FewMatrixProduct)
-        if name == "a" and isinstance(kernel, VectorProduct):
-            eights = kernel.along_k and kernel.per_vector == 8 and is_half(operand) and quads(operand, of=8) == "row"
-            defines["A_EIGHTS"] = int(eights)
+        if _may_read_eights(kernel, name):
+            eights = is_half(operand) and quads(operand, of=8) == ("row" if name == "a" else "column")
+            defines[f"{name.upper()}_EIGHTS"] = int(eights)
             vector |= eights
         tensors[name] = (write if name == "result" else read)(operand, vector=vector)
     constants: dict[str, Constant] = {"M": m, "N": n, "BATCH": math.prod(batch), "ALPHA": float(finish.alpha)}

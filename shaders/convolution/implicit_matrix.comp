@@ -7,9 +7,8 @@
 #pragma use_vulkan_memory_model
 // Convolution as in implicit.comp, for FLOAT16 on matrix units, with sums in float32: a workgroup computes TILE_M
 // channels of TILE_N positions, each subgroup SUB_M x SUB_N of them in matrices of MATRIX_M x MATRIX_N, which take
-// MATRIX_K steps of k at once. The filter is read as vectors of eight output channels; x as vectors of eight input
-// channels (X_EIGHTS, if contiguous; a row of shared memory is a position) or as pairs of positions (a row is a step of
-// k).
+// MATRIX_K steps of k at once. The filter {group, output channel, k} is read as vectors of eight steps of k; x as
+// vectors of eight input channels (X_EIGHTS, if contiguous) or as pairs of steps.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 
@@ -17,26 +16,23 @@ const uint PER = 8u;
 const uint SUBGROUPS_N = TILE_N / SUB_N, SUBGROUPS = TILE_M / SUB_M * SUBGROUPS_N;
 const uint MATRICES_M = SUB_M / MATRIX_M, MATRICES_N = SUB_N / MATRIX_N;
 
-// Row lengths in vectors, and row pitches: odd, so that rows begin in different banks.
-const uint A_LINE = TILE_M / PER, A_STEP = A_LINE | 1u;
-#if X_EIGHTS
-const uint B_LINES = TILE_N, B_LINE = TILE_K / PER;
-#else
-const uint B_LINES = TILE_K, B_LINE = TILE_N / PER;
-#endif
-const uint B_STEP = B_LINE | 1u;
+// Vectors of a channel or position in shared memory, and the distance of two: odd, so that they begin in different
+// banks.
+const uint LINE = TILE_K / PER, STEP = LINE | 1u;
 
-// Loads per invocation and slab: LOADS_A vectors of the filter, LOADS_B vectors of x or pairs of positions. WINDOWS:
+// Loads per invocation and slab: LOADS_A vectors of the filter, LOADS_B vectors of x or pairs of steps. WINDOWS:
 // positions per invocation.
-const uint LOADS_A = (TILE_K * A_LINE + WORKGROUP - 1u) / WORKGROUP;
+const uint LOADS_A = (TILE_M * LINE + WORKGROUP - 1u) / WORKGROUP;
 #if X_EIGHTS
-const uint LOADS_B = (TILE_N * B_LINE + WORKGROUP - 1u) / WORKGROUP, WINDOWS = LOADS_B;
+const uint LOADS_B = (TILE_N * LINE + WORKGROUP - 1u) / WORKGROUP, WINDOWS = LOADS_B;
 #else
-const uint PAIRS = TILE_N / 2u, NEXT_K = WORKGROUP / PAIRS, LOADS_B = TILE_K / NEXT_K, WINDOWS = 2u;
+const uint LOADS_B = TILE_N * TILE_K / 2u / WORKGROUP, WINDOWS = TILE_N > WORKGROUP ? TILE_N / WORKGROUP : 1u;
+// Distance in k of an invocation's successive loads for a window.
+const uint NEXT_K = WORKGROUP * WINDOWS / TILE_N * 2u;
 #endif
 
 // The slab of the filter, then that of x.
-const uint B_SLAB = TILE_K * A_STEP, SLABS = B_SLAB + B_LINES * B_STEP;
+const uint B_SLAB = TILE_M * STEP, SLABS = B_SLAB + TILE_N * STEP;
 #include "gemm/slabs.glsl"
 
 uvec4 next_a[LOADS_A];
@@ -46,27 +42,22 @@ uvec4 next_b[LOADS_B];
 uint next_b[LOADS_B];
 #endif
 
-void load_a(uint matrix, uint m0, uint k0) {
-    [[unroll]] for (uint l = 0u; l < LOADS_A; ++l) {
-        uint i = l * WORKGROUP + gl_LocalInvocationIndex;
-        uint k = min(k0 + i / A_LINE, K - 1u), m = min(m0 + i % A_LINE * PER, filter_STRIDE_1 - PER);
-        next_a[l] = filter_vector((matrix + k * filter_STRIDE_1 + m) / PER);
-    }
+// The first vectors of the filter that an invocation loads. Beyond the last channel, its vectors are loaded but not
+// used.
+uint filters[LOADS_A];
+
+void load_a(uint k0) {
+    [[unroll]] for (uint l = 0u; l < LOADS_A; ++l) next_a[l] = filter_vector(filters[l] + k0 / PER);
 }
 
-// Start of a position's window: channel 0 of its group in x, and the coordinates, which wrap around below zero. Where
-// an element is outside x, another one is loaded and ignored: a load in a branch would wait for earlier ones.
+// The first element of a position's window, as in implicit.comp.
 struct Window {
-    uint from, z, y, x;
+    uint corner, z, y, x;
 };
 Window windows[WINDOWS];
 
-// Finds a window's element, relative to the channel's start; returns false if it is outside x.
-bool find(Window window, uint tap[3], out uint at) {
-    uint z = window.z + tap[0] * DILATION_0, y = window.y + tap[1] * DILATION_1, x = window.x + tap[2] * DILATION_2;
-    bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
-    at = window.from + (inside ? z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 : 0u);
-    return inside;
+bool is_in_x(uint z, uint y, uint x) {
+    return (FLAT == 1 || z < x_SIZE_2) && y < x_SIZE_3 && x < x_SIZE_4;
 }
 
 #if !X_EIGHTS
@@ -77,52 +68,50 @@ uint half_of(uint i, bool inside) {
 #endif
 
 #if ONE_TAP
-void load_b(uint tap[3], uint channel) {
+#include "convolution/tap.glsl"
+
+void load_b(Tap tap) {
+    [[unroll]] for (uint l = 0u; l < LOADS_B; ++l) {
+        Window window = windows[l % WINDOWS];
+        bool inside = is_in_x(window.z + tap.z, window.y + tap.y, window.x + tap.x);
+        uint there = window.corner + tap.distance, at = inside ? there : x_BASE;
 #if X_EIGHTS
-    [[unroll]] for (uint l = 0u; l < LOADS_B; ++l) {
-        uint at;
-        bool inside = find(windows[l], tap, at);
-        uint own = (l * WORKGROUP + gl_LocalInvocationIndex) % B_LINE * PER;
-        uvec4 bits = x_vector((at + channel + own) / PER);
+        uvec4 bits = x_vector(at / PER);
         next_b[l] = inside ? bits : uvec4(0u);
-    }
 #else
-    uint first, second, own = (channel + gl_LocalInvocationIndex / PAIRS) * x_STRIDE_1;
-    bool first_inside = find(windows[0], tap, first), second_inside = find(windows[1], tap, second);
-    [[unroll]] for (uint l = 0u; l < LOADS_B; ++l) {
-        uint down = own + l * NEXT_K * x_STRIDE_1;
-        next_b[l] = half_of(first + down, first_inside) | half_of(second + down, second_inside) << 16;
-    }
+        at += l / WINDOWS * NEXT_K * x_STRIDE_1;
+        next_b[l] = half_of(at, inside) | half_of(at + x_STRIDE_1, inside) << 16;
 #endif
+    }
 }
-#elif TABLE > 0
+#define LOAD_B(k0) load_b(tap)
+#else
+#define LOAD_B(k0) load_b(k0)
+#if TABLE > 0
 #include "convolution/table.glsl"
 
-uint half_of(Window window, uvec2 step) {
-    uint z = window.z + (step.y >> 20), y = window.y + (step.y >> 10 & 1023u), x = window.x + (step.y & 1023u);
-    bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
-    uint first = window.from + window.z * x_STRIDE_2 + window.y * x_STRIDE_3 + window.x * x_STRIDE_4;
-    return half_of(inside ? first + step.x : window.from, inside);
+uint half_at(Window window, uint k) {
+    uvec2 own = steps_of_k[k];
+    bool inside = is_in_x(window.z + (own.y >> 20), window.y + (own.y >> 10 & 1023u), window.x + (own.y & 1023u));
+    return half_of(inside ? window.corner + own.x : x_BASE, inside);
 }
+#else
+uint half_at(Window window, uint k) {
+    uint tap = k;
+    bool inside = k < K_ALL;
+    uint channel = take_coordinate(tap, GROUP_INPUTS_DIVISOR);
+    uint x = take_coordinate(tap, TAPS_2_DIVISOR) * DILATION_2, y = take_coordinate(tap, TAPS_1_DIVISOR) * DILATION_1;
+    uint z = tap * DILATION_0;
+    inside = inside && is_in_x(window.z + z, window.y + y, window.x + x);
+    uint there = window.corner + z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 + channel * x_STRIDE_1;
+    return half_of(inside ? there : x_BASE, inside);
+}
+#endif
 
 void load_b(uint k0) {
     [[unroll]] for (uint l = 0u; l < LOADS_B; ++l) {
-        uvec2 step = steps_of_k[k0 + gl_LocalInvocationIndex / PAIRS + l * NEXT_K];
-        next_b[l] = half_of(windows[0], step) | half_of(windows[1], step) << 16;
-    }
-}
-#else
-void load_b(uint k0) {
-    [[unroll]] for (uint l = 0u; l < LOADS_B; ++l) {
-        uint rest = k0 + gl_LocalInvocationIndex / PAIRS + l * NEXT_K;
-        bool is_there = rest < K_ALL;
-        uint down = take_coordinate(rest, GROUP_INPUTS_DIVISOR) * x_STRIDE_1;
-        uint x = take_coordinate(rest, TAPS_2_DIVISOR), y = take_coordinate(rest, TAPS_1_DIVISOR);
-        uint tap[3] = uint[3](is_there ? rest : 0u, y, x);
-        uint first, second;
-        bool first_inside = find(windows[0], tap, first), second_inside = find(windows[1], tap, second);
-        next_b[l] = half_of(first + down, is_there && first_inside) |
-                    half_of(second + down, is_there && second_inside) << 16;
+        uint k = k0 + gl_LocalInvocationIndex / TILE_N * 2u + l / WINDOWS * NEXT_K;
+        next_b[l] = half_at(windows[l % WINDOWS], k) | half_at(windows[l % WINDOWS], k + 1u) << 16;
     }
 }
 #endif
@@ -130,15 +119,15 @@ void load_b(uint k0) {
 void put() {
     [[unroll]] for (uint l = 0u; l < LOADS_A; ++l) {
         uint i = l * WORKGROUP + gl_LocalInvocationIndex;
-        if (i < TILE_K * A_LINE) slabs[i / A_LINE * A_STEP + i % A_LINE] = next_a[l];
+        if (i < TILE_M * LINE) slabs[i / LINE * STEP + i % LINE] = next_a[l];
     }
     [[unroll]] for (uint l = 0u; l < LOADS_B; ++l) {
-#if X_EIGHTS
         uint i = l * WORKGROUP + gl_LocalInvocationIndex;
-        if (i < B_LINES * B_LINE) slabs[B_SLAB + i / B_LINE * B_STEP + i % B_LINE] = next_b[l];
+#if X_EIGHTS
+        if (i < TILE_N * LINE) slabs[B_SLAB + i / LINE * STEP + i % LINE] = next_b[l];
 #else
-        uint k = gl_LocalInvocationIndex / PAIRS + l * NEXT_K, pair = gl_LocalInvocationIndex % PAIRS;
-        slabs[B_SLAB + k * B_STEP + pair / 4u][pair % 4u] = next_b[l];
+        uint pair = i / TILE_N;
+        slabs[B_SLAB + i % TILE_N * STEP + pair / 4u][pair % 4u] = next_b[l];
 #endif
     }
 }
@@ -197,74 +186,59 @@ void main() {
     if (group >= GROUPS) return;  // the whole workgroup returns
     uint own_m = gl_SubgroupID / SUBGROUPS_N * SUB_M, own_n = gl_SubgroupID % SUBGROUPS_N * SUB_N;
 
+    [[unroll]] for (uint l = 0u; l < LOADS_A; ++l) {
+        uint i = l * WORKGROUP + gl_LocalInvocationIndex, m = min(m0 + i / LINE, GROUP_OUTPUTS - 1u);
+        filters[l] = (group * filter_STRIDE_0 + m * filter_STRIDE_1) / PER + i % LINE;
+    }
     [[unroll]] for (uint l = 0u; l < WINDOWS; ++l) {
+        uint i = l * WORKGROUP + gl_LocalInvocationIndex;
 #if X_EIGHTS
-        uint n = (l * WORKGROUP + gl_LocalInvocationIndex) / B_LINE;
+        uint n = i / LINE, channel = i % LINE * PER;
 #else
-        uint n = gl_LocalInvocationIndex % PAIRS * 2u + l;
+        uint n = i % TILE_N, channel = ONE_TAP * (i / TILE_N * 2u);
 #endif
         uint place[4];
         place_of(n0 + n, place);
-        uint corner[5] = uint[5](place[0], group * GROUP_INPUTS, 0u, 0u, 0u);
-        windows[l] = Window(x_at(corner), place[1] * MOVE_0 - uint(PADDING_0), place[2] * MOVE_1 - uint(PADDING_1),
-                            place[3] * MOVE_2 - uint(PADDING_2));
+        uint z = place[1] * MOVE_0 - uint(PADDING_0), y = place[2] * MOVE_1 - uint(PADDING_1);
+        uint x = place[3] * MOVE_2 - uint(PADDING_2);
+        uint first = x_at(uint[5](place[0], group * GROUP_INPUTS + channel, 0u, 0u, 0u));
+        windows[l] = Window(first + z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4, z, y, x);
     }
-    uint matrix = group * filter_STRIDE_0;
 
     MATRIX_OF_SUMS sums[MATRICES_M][MATRICES_N];
     [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
         [[unroll]] for (uint n = 0u; n < MATRICES_N; ++n) sums[m][n] = MATRIX_OF_SUMS(0.0);
     }
-    load_a(matrix, m0, 0u);
 #if !ONE_TAP && TABLE > 0
     fill_table();
     barrier();
 #endif
 #if ONE_TAP
-    uint tap[3] = uint[3](0u, 0u, 0u), channel = 0u;
-    load_b(tap, 0u);
-#else
-    load_b(0u);
+    Tap tap = Tap(0u, 0u, 0u, 0u, 0u);
+    Moves moves = moves_of_taps();
 #endif
-    for (uint k0 = 0u; k0 < K; k0 += TILE_K) {
+    load_a(0u);
+    LOAD_B(0u);
+    for (uint k0 = TILE_K; k0 <= K; k0 += TILE_K) {
         barrier();
         put();
         barrier();
-        if (k0 + TILE_K < K) {
-            load_a(matrix, m0, k0 + TILE_K);
+        // With the last steps this loads them again, as in implicit.comp.
+        uint next = min(k0, K - TILE_K);
+        load_a(next);
 #if ONE_TAP
-            channel += TILE_K;
-            if (channel == GROUP_INPUTS) {
-                channel = 0u;
-                if (++tap[2] == TAPS_2) {
-                    tap[2] = 0u;
-                    if (++tap[1] == TAPS_1) {
-                        tap[1] = 0u;
-                        ++tap[0];
-                    }
-                }
-            }
-            load_b(tap, channel);
-#else
-            load_b(k0 + TILE_K);
+        next_tap(tap, moves);
 #endif
-        }
-        [[unroll]] for (uint k = 0u; k < TILE_K; k += MATRIX_K) {
+        LOAD_B(next);
+        [[unroll]] for (uint k = 0u; k < LINE; k += MATRIX_K / PER) {
             MATRIX_OF_A a[MATRICES_M];
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
-                uint from = k * A_STEP + (own_m + m * MATRIX_M) / PER;
-                coopMatLoad(a[m], slabs, from, A_STEP, gl_CooperativeMatrixLayoutColumnMajor);
+                coopMatLoad(a[m], slabs, (own_m + m * MATRIX_M) * STEP + k, STEP, gl_CooperativeMatrixLayoutRowMajor);
             }
             [[unroll]] for (uint n = 0u; n < MATRICES_N; ++n) {
                 MATRIX_OF_B b;
-                uint across = own_n + n * MATRIX_N;
-#if X_EIGHTS
-                uint from = B_SLAB + across * B_STEP + k / PER;
-                coopMatLoad(b, slabs, from, B_STEP, gl_CooperativeMatrixLayoutColumnMajor);
-#else
-                uint from = B_SLAB + k * B_STEP + across / PER;
-                coopMatLoad(b, slabs, from, B_STEP, gl_CooperativeMatrixLayoutRowMajor);
-#endif
+                uint from = B_SLAB + (own_n + n * MATRIX_N) * STEP + k;
+                coopMatLoad(b, slabs, from, STEP, gl_CooperativeMatrixLayoutColumnMajor);
                 [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) sums[m][n] = coopMatMulAdd(a[m], b, sums[m][n]);
             }
         }

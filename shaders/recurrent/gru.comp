@@ -8,9 +8,9 @@
 // State 0 is h, state 1 is r * h.
 void phase_0(uint step, uint tile) {
     multiply(0u, 2u, 0u, tile);
-    [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
+    EACH_CELL for (uint u = 0u; u < UNITS; ++u) {
         uint unit = unit_of(tile, u);
-        [[dont_unroll]] for (uint row = 0u; row < ROWS; ++row) {
+        EACH_CELL for (uint row = 0u; row < ROWS; ++row) {
             float z = activation_f(direction, projected(step, row, 0u, unit) + product(0u, u, row));
             float r = activation_f(direction, projected(step, row, 1u, unit) + product(1u, u, row));
             kept_set(tile, u, row, z);
@@ -21,9 +21,9 @@ void phase_0(uint step, uint tile) {
 
 void phase_1(uint step, uint tile) {
     multiply(2u, 3u, 1u, tile);
-    [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
+    EACH_CELL for (uint u = 0u; u < UNITS; ++u) {
         uint unit = unit_of(tile, u);
-        [[dont_unroll]] for (uint row = 0u; row < ROWS; ++row) {
+        EACH_CELL for (uint row = 0u; row < ROWS; ++row) {
             float h = state_get(0u, row, unit);
             float z = kept_get(tile, u, row);
             float candidate = activation_g(direction, projected(step, row, 2u, unit) + product(2u, u, row));
@@ -36,13 +36,13 @@ void phase_1(uint step, uint tile) {
 void phase_0(uint step, uint tile) {
     uint now = step & 1u;
     multiply(0u, 3u, now, tile);
-    [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
+    EACH_CELL for (uint u = 0u; u < UNITS; ++u) {
         uint unit = unit_of(tile, u);
         float candidate_bias = 0.0;
 #ifdef bias_RANK
         candidate_bias = bias_load(bias_at(uint[2](direction, 5u * HIDDEN + min(unit, HIDDEN - 1u))));
 #endif
-        [[dont_unroll]] for (uint row = 0u; row < ROWS; ++row) {
+        EACH_CELL for (uint row = 0u; row < ROWS; ++row) {
             float h = state_get(now, row, unit);
             float z = activation_f(direction, projected(step, row, 0u, unit) + product(0u, u, row));
             float r = activation_f(direction, projected(step, row, 1u, unit) + product(1u, u, row));

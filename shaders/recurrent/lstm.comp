@@ -25,9 +25,9 @@ float peephole(uint which, uint unit, float cell) {
 void phase_0(uint step, uint tile) {
     uint now = step & 1u;
     multiply(0u, 4u, now, tile);
-    [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
+    EACH_CELL for (uint u = 0u; u < UNITS; ++u) {
         uint unit = unit_of(tile, u);
-        [[dont_unroll]] for (uint row = 0u; row < ROWS; ++row) {
+        EACH_CELL for (uint row = 0u; row < ROWS; ++row) {
             float old = kept_get(tile, u, row);
             float i = projected(step, row, 0u, unit) + product(0u, u, row) + peephole(0u, unit, old);
             i = activation_f(direction, clipped(i));

@@ -21,7 +21,13 @@
 #endif
 
 uint direction, first_row, tile_of_group;
-// The last product's results; loops over them are not unrolled, since each cell's arithmetic is long.
+// The last product's results. Loops over several cells are not unrolled, since each cell's arithmetic is long. A loop
+// over one is: else NVIDIA's driver keeps its products in memory.
+#if ONE_CELL
+#define EACH_CELL [[unroll]]
+#else
+#define EACH_CELL [[dont_unroll]]
+#endif
 float products[GATES * UNITS * ROWS];
 uint lengths_of_rows[ROWS];
 

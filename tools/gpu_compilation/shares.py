@@ -22,8 +22,12 @@ _OTHERS = (
     "| gemm/shared, convolution/implicit, attention/tiles | reads of shared memory, one vector for every 8 "
     "multiply-adds (an invocation with 4 x 4 sums) to 16 (8 x 8), which AMD's driver splits in two, and waits; "
     "for each number loaded an address, with windows also a bound, and a write to shared memory |",
+    "| gemm/cooperative, convolution/implicit_matrix | reads of shared memory, 16 bytes at once only along k, and what "
+    "gemm/shared has for each number loaded |",
     "| convolution/direct | loads of x and of weights, with their addresses |",
-    "| gemm/narrow, gemm/vector, recurrent | loads of weights: each serves as many multiply-adds as there are rows |",
+    "| gemm/narrow, gemm/vector, recurrent | loads of weights, each for as many multiply-adds as there are rows, and "
+    "of rows, each for as many as there are columns; conversions of FLOAT16, in software on Adreno. AMD's and NVIDIA's "
+    "drivers unroll the products of large states: those loops are not counted |",
     "",
 )
 

@@ -318,9 +318,8 @@ class ImplicitMatrixTile:
         return self.channels // self.subgroup_tile[0] * (self.places // self.subgroup_tile[1]) * self.subgroup_size
 
     def memory(self) -> int:
-        """Return the bytes of shared memory for the worse of the two layouts of x."""
-        lines = self.tile_k * (self.channels // 8 | 1)
-        lines += max(self.tile_k * (self.places // 8 | 1), self.places * (self.tile_k // 8 | 1))
+        """Return the bytes of shared memory."""
+        lines = (self.channels + self.places) * (self.tile_k // 8 | 1)
         staged = self.workgroup // self.subgroup_size * self.shape[0] * (self.subgroup_tile[1] // 4 + 2)
         return 16 * max(lines, staged) + 8 * self.table
 

@@ -136,7 +136,7 @@ def product_kernel(
         return _through_memory(target, m, n, k, batch, float16=float16, halves=halves, singles=singles)
     if m <= FEW_ROWS and b_per_vector and (b_along_k or keeps_rows(target, m, b_per_vector)):
         return few_rows(target, m, n, k, batch, b_along_k, b_per_vector, halves=halves)
-    return _narrow(target, m, b_along_k)
+    return _narrow(target, m, b_along_k, singles=singles)
 
 
 def part_of_k(kernel: ProductKernel, k: int) -> int:
@@ -146,11 +146,14 @@ def part_of_k(kernel: ProductKernel, k: int) -> int:
     return -(-k // kernel.split_k // _PART_OF_K) * _PART_OF_K
 
 
-def _narrow(target: Target, m: int, b_along_k: bool) -> NarrowProduct:
+def _narrow(target: Target, m: int, b_along_k: bool, *, singles: bool) -> NarrowProduct:
     """Return the narrow kernel's tile. Adjacent invocations read adjacent elements of b: 32 along k where b is
-    contiguous along k, else 32 columns. An invocation holds a sum and a place in a for each row."""
+    contiguous along k, else 32 columns. An invocation holds a sum and a place in a for each row and, where it reads
+    vectors, as many elements that are on their way: with 16 rows Mesa spilled on Adreno 618, and halved Intel's
+    subgroups."""
     beside, rows = 4 if b_along_k else 32, rows_of_tile(m)
-    while rows > 4 and not keeps(target, 2 * rows):
+    values = 2 if singles else 4
+    while rows > 4 and not keeps(target, values * rows):
         rows //= 2
     return NarrowProduct(rows, beside, _NARROW_WORKGROUP // beside, b_along_k)
 

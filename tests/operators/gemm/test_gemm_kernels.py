@@ -40,6 +40,20 @@ def test_narrow_products_of_gpus(as_discrete, m, k, n, ta, tb):
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("ta, tb", [(0, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("k, layout", [(72, "packed"), (332, "packed"), (71, "padded"), (331, "padded"), (3, "padded")])
+def test_narrow_products_in_vectors_on_gpus(without_matrices, dtype, ta, tb, k, layout):
+    """Rows of 72 and 332 elements: the former begin at multiples of eight, the latter at multiples of four. "padded"
+    adds one element, so that sums end within a vector."""
+    a, b, _, inputs = make(dtype, (), 12, k, 37, ta, tb)
+    desc = describe(a, b, (12, 37), ta, tb, layouts=(layout, layout, "packed", "packed"))
+    compiled = without_matrices.compile_operator(without_matrices.create_operator(desc))
+    assert compiled.program.dispatches[0].label == "gemm/narrow.comp"
+    expected, terms = product(a, b, ta, tb)
+    assert_sums(compiled.dispatch(inputs)["OutputTensor"], expected, terms, k)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("ta, tb, layout", [(0, 0, "packed"), (1, 1, "packed"), (0, 1, "reversed")])
 @pytest.mark.parametrize("batch, m, k, n", [((), 1, 1288, 72), ((), 8, 520, 40), ((3,), 3, 72, 136)])
 def test_vectors_of_b_on_gpus(without_matrices, dtype, ta, tb, layout, batch, m, k, n):

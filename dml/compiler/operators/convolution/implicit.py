@@ -34,7 +34,7 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
     x_fours = x_fours and (fours or keeps(builder.target, 12))
     steps = tile.half_steps
     halves = bool(steps) or sums.weights.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
-    matrix = _matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16 if halves else words, tile.tile_k, 4)
+    matrix = _matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16 if halves else words, tile.tile_k)
     tensors = {
         "x": read(sums.x, vector=x_fours),
         "filter": read(matrix, vector=not halves),
@@ -69,7 +69,7 @@ def implicit_on_matrices(
     x_eights = one_tap and _reads_channels(x, 8)
     tensors = {
         "x": read(x, vector=x_eights),
-        "filter": read(_matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16, tile.tile_k, 8), vector=True),
+        "filter": read(_matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16, tile.tile_k, k_last=True), vector=True),
         "result": write(sums.result),
     }
     defines = {
@@ -78,6 +78,7 @@ def implicit_on_matrices(
         **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", tile.shape, strict=True)},
         "SUM_IS_INT": 0,
         "ONE_TAP": int(one_tap),
+        "FLAT": int(is_flat(sums)),
         "X_EIGHTS": int(x_eights),
         "RESULT_FOURS": int(stores_fours(sums.result)),
     }
@@ -105,7 +106,7 @@ def _dispatch(
     for d in range(3):
         constants |= {f"TAPS_{d}": windows.taps[d], f"MOVE_{d}": windows.strides[d]}
         constants |= {f"DILATION_{d}": windows.dilations[d], f"PADDING_{d}": np.int32(windows.padding[d])}
-    k = tensors["filter"].operand.sizes[1]
+    k = _padded_products(sums, tile.tile_k)
     together = tile.tile_k * tile.channels * tile.places // tile.workgroup
     builder.dispatch(
         kernel,
@@ -136,16 +137,23 @@ def is_flat(sums: WindowedSum) -> bool:
 
 
 def _matrix(
-    builder: ProgramBuilder, sums: WindowedSum, data_type: DML_TENSOR_DATA_TYPE, tile_k: int, together: int
+    builder: ProgramBuilder,
+    sums: WindowedSum,
+    data_type: DML_TENSOR_DATA_TYPE,
+    tile_k: int,
+    *,
+    k_last: bool = False,
 ) -> Operand:
-    """Return the filter as {group, window element and input channel, output channel}; prepared once if static.
+    """Return the filter as {group, k, output channel} or, with ``k_last``, {group, output channel, k}; prepared once if
+    static.
 
-    together: the output channels are padded to a multiple of it.
+    k: window element and input channel. Output channels that come last are padded to a multiple of four.
     """
     sizes, windows = sums.sizes, sums.windows
     stage = builder.prepare(sums.weights)
-    deep = -(-sizes.products // tile_k) * tile_k
-    matrix = stage.temporary(data_type, (sizes.groups, deep, -(-sizes.outputs // together) * together))
+    deep = _padded_products(sums, tile_k)
+    rows = (sizes.outputs, deep) if k_last else (deep, -(-sizes.outputs // 4) * 4)
+    matrix = stage.temporary(data_type, (sizes.groups, *rows))
     stage.for_each(
         "convolution/filter.comp",
         matrix,
@@ -153,8 +161,14 @@ def _matrix(
         constants={"K_ALL": sizes.products, "TAPS_1": windows.taps[1], "TAPS_2": windows.taps[2]}
         | {f"FIRST_{d}": np.int32(windows.first[d]) for d in range(3)}
         | {f"STEP_{d}": np.int32(windows.step[d]) for d in range(3)},
+        defines={"K_LAST": int(k_last)},
     )
     return matrix
+
+
+def _padded_products(sums: WindowedSum, tile_k: int) -> int:
+    """Return the products of a sum, padded to whole steps of ``tile_k``."""
+    return -(-sums.sizes.products // tile_k) * tile_k
 
 
 def _with_channels_last(builder: ProgramBuilder, x: Operand) -> Operand:

@@ -178,6 +178,7 @@ def _defines(cell: Cell, sizes: RecurrenceSizes, cut: RecurrenceCut) -> dict[str
         "KEEPS": int(cell.keeps),
         "UNITS": f"{cut.units_of_invocation}u",
         "ROWS": f"{cut.rows_of_invocation}u",
+        "ONE_CELL": int(cut.units_of_invocation * cut.rows_of_invocation == 1),
         "SLICED": int(cut.slices > 0),
         "SLICES": f"{cut.slices}u",
         "AHEAD": int(cut.slices > 0 and cut.units_of_invocation == 1),

@@ -24,9 +24,10 @@ def ranges(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, int], .
     In sequence they do the same iterations in the same order.
     """
     found: list[list[tuple[int, int]]] = []
-    inside = 1  # iterations of one round of the next loop, itself included
-    for size in reversed(sizes):
-        extent = max(1, min(size, most // inside))
+    inside = 0
+    for outer, size in reversed(list(enumerate(sizes))):
+        # Each outer loop takes at least one round, and one more to end.
+        extent = max(1, min(size, (most - 1 - 2 * outer) // (1 + inside)))
         found.insert(0, [(begin, min(begin + extent, size)) for begin in range(0, size, extent)])
-        inside = 2 + extent * inside
+        inside = extent * (1 + inside) + 1
     return itertools.product(*found)

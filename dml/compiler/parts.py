@@ -30,16 +30,21 @@ def in_parts(
     Each part fits a binding of ``most`` bytes. If no cut along the axes is small enough, they stay whole, and the
     builder refuses them by name.
     """
-    if all(operand.region.size <= most for operand in operands):
-        yield tuple(operands)
-        return
-    chosen = tuple(range(operands[0].rank)) if axes is None else tuple(axes)
-    extents = cut(operands, most, chosen)
+    chosen = range(operands[0].rank) if axes is None else tuple(axes)
+    return (part for _, part in in_places(operands, most, chosen))
+
+
+def in_places(
+    operands: Sequence[Operand], most: int, axes: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], tuple[Operand, ...]]]:
+    """Cut operands as ``in_parts`` does; with each part, yield its start along each of ``axes``."""
+    fits = all(operand.region.size <= most for operand in operands)
+    extents = None if fits else cut(operands, most, axes)
     if extents is None:
-        yield tuple(operands)
+        yield (0,) * len(axes), tuple(operands)
         return
-    for box in boxes([operands[0].sizes[axis] for axis in chosen], extents):
-        yield tuple(narrow(operand, chosen, box) for operand in operands)
+    for box in boxes([operands[0].sizes[axis] for axis in axes], extents):
+        yield tuple(start for start, _ in box), tuple(narrow(operand, axes, box) for operand in operands)
 
 
 def cut(operands: Sequence[Operand], most: int, axes: Sequence[int]) -> tuple[int, ...] | None:

@@ -11,6 +11,7 @@ from dml.compiler.builder import EpilogueTooWideError, OperandOrArray, ProgramBu
 from dml.compiler.kernels.epilogue import epilogue_of
 from dml.compiler.lowering import copy_owned, lower
 from dml.compiler.memory import are_mostly_traced, place_temporaries
+from dml.compiler.operators.activation.softmax import SOFTMAX
 from dml.compiler.order import order_and_place
 from dml.compiler.parts import crop
 from dml.compiler.program import Access, Operand, Program, Region, Space
@@ -18,6 +19,7 @@ from dml.compiler.repeated import add, every, expression_key, lowered, repeated
 from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
+from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
@@ -26,6 +28,7 @@ from dml.graph.fusion import fuse
 from dml.graph.joins import JoinPlan, has_own_words, is_readable, plan_joins
 from dml.graph.kept import computed_once, copies_late
 from dml.graph.model import Graph, Node, Port, Value
+from dml.graph.scores import Scores, many_scores
 from dml.graph.stacks import Stack, dequantized_stack, gathers_read_in_place, stack_of
 from dml.graph.views import join_views, read_views, reshaped, same_places, seen_through
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_tensor
@@ -57,6 +60,9 @@ class _Compiler:
         #: Gathers without a kernel, and the stacks that replace their results.
         self.gathers: set[Node] = set()
         self.stacks: dict[Value, Stack] = {}
+        #: Attentions whose scores are computed in parts, by their last node, and their earlier nodes.
+        self.scores: dict[Node, Scores] = {}
+        self.in_parts: set[Node] = set()
         #: Nodes that initialization computes.
         self.once: set[Node] = set()
         #: Values inside joined tensors.
@@ -83,6 +89,8 @@ class _Compiler:
             self.once = computed_once(graph, self.target)
             graph.nodes = copies_late(graph, self.once)
             self.gathers = gathers_read_in_place(graph)
+            self.scores = {node: of for node, of in many_scores(graph, self.target).items() if node not in self.once}
+            self.in_parts = {node for of in self.scores.values() for node in (of.product, of.softmax)}
             scratch = ProgramBuilder(program, self.target)
             self.joins = plan_joins(graph, lambda port, value: self._written(port, value, scratch))
             self.views |= self.joins.places
@@ -151,6 +159,11 @@ class _Compiler:
     # Nodes
 
     def _node(self, node: Node) -> None:
+        if node in self.in_parts:
+            return  # computed with the attention's last node
+        if node in self.scores:
+            self._attention(self.scores[node])
+            return
         builder = ProgramBuilder(self.program, self.target)
         once = node in self.once
         if once:
@@ -233,11 +246,27 @@ class _Compiler:
             return
         ((port, value),) = filter(None, node.outputs)
         written = self._written(port, value, builder)
-        extra_operands = [
-            self._read(value, port.tensor) for port, value in filter(None, node.inputs[node.own_inputs :])
-        ]
         output = next(tensor for _, tensor in node.desc.outputs() if tensor is not None)
         assert isinstance(output, DML_BUFFER_TENSOR_DESC)
+        self._with_epilogue(node, builder, operands, output, written, self._extra_operands(node))
+
+    def _extra_operands(self, node: Node) -> list[Operand]:
+        """Return the operands of a node's epilogue."""
+        return [self._read(value, port.tensor) for port, value in filter(None, node.inputs[node.own_inputs :])]
+
+    def _with_epilogue(
+        self,
+        node: Node,
+        builder: ProgramBuilder,
+        operands: dict[str, OperandOrArray],
+        output: DML_BUFFER_TENSOR_DESC,
+        written: Operand,
+        extra_operands: Sequence[Operand],
+    ) -> None:
+        """Lower an operator and its epilogue. output: describes the operator's result. written: the epilogue's."""
+        assert node.desc is not None
+        assert node.epilogue is not None
+        ((port, _),) = filter(None, node.outputs)
         epilogue = epilogue_of(node.epilogue, written, extra_operands, output.DataType)
         as_made = reshaped(written, output.Sizes)
         if epilogue is not None and as_made is not None:
@@ -249,6 +278,47 @@ class _Compiler:
         seen = reshaped(between, written.sizes)
         assert seen is not None
         self._apply(builder, node.epilogue, written, [seen, *extra_operands])
+
+    def _attention(self, of: Scores) -> None:
+        """Compute an attention for some matrices of its scores at a time."""
+        nodes = (of.product, of.softmax, of.mixed)
+        builders = [ProgramBuilder(self.program, self.target) for _ in nodes]
+        for node, builder in zip(nodes, builders, strict=True):
+            builder.node, builder.nodes = node.label, node.numbers
+        if any(entry is not None and entry[1] in self.blocks for node in nodes for entry in node.inputs):
+            for node, builder in zip(nodes, builders, strict=True):
+                self._operator(node, builder)
+            return
+        product, softmax, mixed = (node.desc for node in nodes)
+        assert isinstance(product, DML_GEMM_OPERATOR_DESC)
+        assert isinstance(softmax, SOFTMAX)
+        assert isinstance(mixed, DML_GEMM_OPERATOR_DESC)
+        ends = [self._operands(node, builder) for node, builder in zip(nodes, builders, strict=True)]
+        extra = self._extra_operands(of.product)
+        whole = packed_tensor(of.tensor.DataType, of.sizes(of.tensor.Sizes))
+
+        def part(operand: OperandOrArray, batch: tuple[int, ...], first: int) -> Operand | None:
+            assert not isinstance(operand, tuple)
+            return None if operand is None else of.part(operand, batch, first)
+
+        for first in of.firsts():
+            scores, weights = (Operand.of(whole, b.scratch(whole.TotalTensorSizeInBytes)) for b in builders[:2])
+            batch = product.OutputTensor.Sizes[:-2]
+            own: dict[str, OperandOrArray] = {}
+            own = {name: part(operand, batch, first) for name, operand in ends[0].items() if name != "OutputTensor"}
+            output = packed_tensor(product.OutputTensor.DataType, of.sizes(product.OutputTensor.Sizes))
+            if of.product.epilogue is None:
+                self._lower(product, builders[0], own | {"OutputTensor": reshaped(scores, output.Sizes)})
+            else:
+                added = [of.part(operand, of.tensor.Sizes[:-2], first) for operand in extra]
+                self._with_epilogue(of.product, builders[0], own, output, scores, added)
+            sizes = of.sizes(softmax.InputTensor.Sizes)
+            seen = {"InputTensor": reshaped(scores, sizes), "OutputTensor": reshaped(weights, sizes)}
+            self._lower(softmax, builders[1], seen)
+            batch = mixed.OutputTensor.Sizes[:-2]
+            own = {name: part(operand, batch, first) for name, operand in ends[2].items() if name != "ATensor"}
+            own["ATensor"] = reshaped(weights, of.sizes(mixed.ATensor.Sizes))
+            self._lower(mixed, builders[2], own)
 
     def _lower(self, desc: OperatorDesc, builder: ProgramBuilder, operands: Mapping[str, OperandOrArray]) -> None:
         repeated(builder, (lower, desc.key), operands, lambda inner: lower(desc, inner))

@@ -26,6 +26,7 @@ from dml.graph.equal import merge_equal
 from dml.graph.folding import fold_batch_normalizations
 from dml.graph.gelu import find_gelu
 from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
+from dml.graph.repeats import read_unrepeated
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 #: Maximum nesting of an expression: in a separate kernel, and as an epilogue, whose code is repeated for each sum
@@ -39,6 +40,7 @@ def fuse(graph: Graph, target: Target) -> None:
     fold_batch_normalizations(graph)
     find_gelu(graph)
     graph.nodes = [part for node in graph.nodes for part in _as_expressions(node)]
+    read_unrepeated(graph)
     static = static_values(graph)
     left = dict.fromkeys(graph.nodes)  # a dict serves as an ordered set
     for consumer in graph.nodes:

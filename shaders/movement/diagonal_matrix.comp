@@ -3,7 +3,7 @@
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {
-    int distance = int(c[COLUMN]) - int(c[ROW]);
+    int distance = int(c[COLUMN] + FIRST_COLUMN) - int(c[ROW] + FIRST_ROW);
     if ((END >= BEGIN) != ((distance >= BEGIN) != (distance < END))) return fill_value();
 #if HAS_SOURCE
     return source_load(source_at(c));

@@ -31,8 +31,8 @@ Found largest(uint c[RANK]) {
         if (wins(v, found.best)) found.best = v;
 #else
         if (found.index == 0xffffffffu || wins(v, found.best)) {
-            uint plane = ((p[0] * source_SIZE_1 + p[1]) * source_SIZE_2 + p[2]) * source_SIZE_3 + p[3];
-            found = Found(v, plane * source_SIZE_4 + p[4]);
+            uint plane = (p[0] + IMAGE) * CHANNELS + p[1] + CHANNEL;
+            found = Found(v, ((plane * source_SIZE_2 + p[2]) * source_SIZE_3 + p[3]) * source_SIZE_4 + p[4]);
         }
 #endif
     }

@@ -30,15 +30,15 @@ uvec4 philox(uvec4 c, uvec2 key) {
 
 void main() {
     uint block = global_index();
-    if (block >= BLOCKS) return;
+    if (4u * block >= COUNT + SKIP) return;
     uvec2 key = uvec2(given(4u), given(5u));
-    uvec4 words = philox(counter(block), key);
+    uvec4 words = philox(counter(FIRST + block), key);
 #if VECTORS
     result_vector_store(result_BASE / 4u + block, words);
 #else
-    for (uint k = 0u; k < 4u && 4u * block + k < COUNT; ++k) {
+    for (uint k = block == 0u ? SKIP : 0u; k < 4u && 4u * block + k - SKIP < COUNT; ++k) {
         uint c[RANK];
-        coordinates(4u * block + k, c);
+        coordinates(4u * block + k - SKIP, c);
         result_store(result_at(c), words[k]);
     }
 #endif

@@ -171,7 +171,7 @@ def test_an_adreno_702_uses_no_shared_memory() -> None:
     assert product(chip("a702"), float16=True, singles=True) == TiledProduct(4, 4, lanes(chip("a702")))
     assert held_rows(chip("a702"), 4096, 4) is None
     assert reduction_sharing(chip("a702"), 4, 16384, 0).lanes == 1
-    assert not window_sharing(chip("a702"), 49).together
+    assert not window_sharing(chip("a702"), (1, 7, 7)).together
     assert block_product(chip("a702"), 2, 4, 32) == ColumnsProduct(1, 4, lanes(chip("a702")))
     for steps, hidden in ((64, 256), (2, 1024)):
         cut = recurrence_cut(chip("a702"), RecurrenceSizes(4, 1, steps, 8, hidden, 1))

@@ -11,6 +11,7 @@ from itertools import product
 import pytest
 
 from dml.compiler.features import Features
+from dml.compiler.loops import rounds
 from dml.compiler.selection import max_steps, shuffled
 from dml.compiler.selection.lines import (
     MOST_GROUPS,
@@ -166,12 +167,14 @@ def test_windows(target: Target) -> None:
     for cost, per_word, seldom_full in product((1, 2, 7, 34), (1, 2, 4), (False, True)):
         most = largest_window(target, cost)
         for places in (*(length for length in LENGTHS if length < most), most):
-            sharing = window_sharing(target, places, cost, per_word, seldom_full=seldom_full)
-            check_workgroup(target, sharing.workgroup)
-            assert sharing.steps <= max_steps(target)
-            assert not (sharing.together and sharing.whole_words)
-            alone = places * cost * (per_word if sharing.whole_words else 1)
-            assert sharing.steps * (sharing.workgroup if sharing.together else 1) >= alone
+            for box in ((places,), (1, 1, places), (1, places, 1), (places, 1, 1)):
+                sharing = window_sharing(target, box, cost, per_word, seldom_full=seldom_full)
+                check_workgroup(target, sharing.workgroup)
+                assert sharing.steps <= max_steps(target)
+                assert not (sharing.together and sharing.whole_words)
+                alone = places * cost * (per_word if sharing.whole_words else 1)
+                assert sharing.steps * (sharing.workgroup if sharing.together else 1) >= alone
+                assert sharing.together or sharing.steps >= rounds(box)
 
 
 def test_windows_along_axes(target: Target) -> None:

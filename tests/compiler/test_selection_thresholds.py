@@ -28,6 +28,7 @@ CROSSED = [
     ("lines", "HELD_STEPS", 2, "ACTIVATION_LOG_SOFTMAX", "discrete"),
     ("lines", "SORTED_AT_ONCE", 128, "TOP_K", "discrete"),
     ("tiles", "FEW_ROWS", 2, "MULTIHEAD_ATTENTION", "plain"),
+    ("attention", "_SCORES_ON_CPUS", 1, "MULTIHEAD_ATTENTION", "plain"),
     ("recurrent", "FEW_SEQUENCES", 2, "RNN", "plain"),
     ("recurrent", "ROWS_OF_FEW", 1, "RNN", "plain"),
     ("gemm", "_PART_OF_K", 8, "RNN", "discrete"),

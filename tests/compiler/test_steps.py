@@ -19,7 +19,9 @@ from dml.compiler.program import Program
 from dml.compiler.selection import max_steps
 from dml.compiler.selection.devices import CPU_ITERATIONS, GPU_STEPS
 from dml.compiler.target import DeviceClass, Target
-from harness import Array, assert_exact
+from dml.conformance import case as conformance
+from dml.conformance.execution import run_case
+from harness import Array, assert_exact, tensor
 from sample_descriptors import NAMES, sample
 
 #: Loop limit: low enough to split the cases below, high enough for a sort in shared memory, whose steps do not depend
@@ -377,6 +379,34 @@ def test_a_convolution_of_one_huge_window(device: dml.Device) -> None:
     inputs = {"InputTensor": x, "FilterTensor": ones, "BiasTensor": ones[..., :1, :1]}
     result = device.compile_operator(device.create_operator(desc)).dispatch(inputs)["OutputTensor"]
     assert_exact(result, np.array([[[[501, 2001]]]], np.float32))
+
+
+@pytest.mark.parametrize("case", [
+    "AVERAGE_POOLING:sizes=1x3x200x200,window=41.1",
+    "CONVOLUTION:sizes=1x1x1x6000,outputs=1,window=1.2001",
+    "CONVOLUTION_INTEGER:sizes=1x1x1x6000,outputs=1,window=1.2001",
+    "LP_POOLING:sizes=1x8x100x100,window=7",
+    "MAX_POOLING1:sizes=1x3x200x200,window=41.1,indices=UINT32",
+    "QUANTIZED_LINEAR_AVERAGE_POOLING:sizes=1x3x200x200,window=41.1",
+])  # fmt: skip
+def test_windows_of_many_results(device: dml.Device, case: str) -> None:
+    """On CPU drivers an invocation takes many results; the ends of their nested loops count, too."""
+    outcome = run_case(device, conformance.Case.parse(case))
+    assert outcome["status"] == "passed", outcome["reason"]
+
+
+def test_a_fold_of_tall_windows(device: dml.Device) -> None:
+    """Each element is in up to 120 windows, each a loop over rows and one over columns."""
+    desc = dml.DML_FOLD_OPERATOR_DESC(
+        InputTensor=tensor("FLOAT32", (1, 240, 181 * 100)),
+        OutputTensor=tensor("FLOAT32", (1, 2, 300, 100)),
+        WindowSizes=(120, 1), Strides=(1, 1), Dilations=(1, 1), StartPadding=(0, 0), EndPadding=(0, 0),
+    )  # fmt: skip
+    ones = np.ones((1, 240, 181 * 100), np.float32)
+    found = device.compile_operator(device.create_operator(desc)).dispatch({"InputTensor": ones})["OutputTensor"]
+    rows = np.arange(300)
+    covered = np.minimum(np.minimum(rows + 1, 300 - rows), 120)
+    assert_exact(found, np.broadcast_to(covered[:, None], (1, 2, 300, 100)).astype(np.float32))
 
 
 @pytest.mark.parametrize("name, kind, a, b, expected", [

@@ -25,7 +25,7 @@ from dml.compiler.operators.movement.views import raw, trailing
 from dml.compiler.parts import narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf, node
-from dml.compiler.selection.attention import attention_softmax
+from dml.compiler.selection.attention import attention_softmax, scores_together
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from dml.enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32
 
@@ -97,53 +97,64 @@ def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads:
     )
     if attend_at_once(builder, attended):
         return
-    for rows in _parts_of_rows(builder, query, key.sizes[2], whole_batch=desc.MaskType == _PACKED):
-        own = rows.of(query, 0, 2)
-        scores = _scores(builder, own, rows.of(key, 0), rows.of(more["relative"], 0, 2), key_heads, float(desc.Scale))
-        weights = _softmax(desc, builder, scores, _mask_of(desc, mask, rows), rows.of(lengths, 0), new)
-        values = _shared_heads(rows.of(value, 0), key_heads)
-        matmul(builder, _as_rows(_shared_heads(weights, key_heads)), values, None, _as_rows(rows.of(result, 0, 3)))
+    for rows in _parts_of_rows(builder, query, key_heads, key.sizes[2], whole_batch=desc.MaskType == _PACKED):
+        own, relative = rows.of(query, heads=1, queries=2), rows.of(more["relative"], heads=1, queries=2)
+        count = rows.heads[1]
+        scores = _scores(builder, own, rows.of(key, key_heads=1), relative, count, float(desc.Scale))
+        weights = _softmax(desc, builder, scores, _mask_of(desc, mask, rows), rows.of(lengths), new)
+        values = _shared_heads(rows.of(value, key_heads=1), count)
+        matmul(builder, _shared_heads(weights, count), values, None, rows.of(result, key_heads=1, queries=3))
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """A range of batch elements and of queries whose scores are in memory at once."""
+    """A range of batch elements, key heads and queries whose scores are in memory at once. each: query heads that share
+    a key head."""
 
     batch: tuple[int, int]
+    heads: tuple[int, int]
     queries: tuple[int, int]
+    each: int
 
     @overload
-    def of(self, operand: Operand, batch: int, queries: int | None = None) -> Operand: ...
+    def of(self, operand: Operand, batch: int = 0, **axes: int) -> Operand: ...
     @overload
-    def of(self, operand: None, batch: int, queries: int | None = None) -> None: ...
-    def of(self, operand: Operand | None, batch: int, queries: int | None = None) -> Operand | None:
-        """Return the range's part of an operand. batch, queries: the operand's dimensions."""
+    def of(self, operand: None, batch: int = 0, **axes: int) -> None: ...
+    def of(self, operand: Operand | None, batch: int = 0, **axes: int) -> Operand | None:
+        """Return the range's part of an operand. batch: its dimension. axes: ``heads``, ``key_heads`` and ``queries``,
+        where it has them."""
         if operand is None:
             return None
-        axes, box = ((batch,), (self.batch,)) if queries is None else ((batch, queries), (self.batch, self.queries))
-        return narrow(operand, axes, box)
+        first, count = self.heads
+        ranges = {"heads": (first * self.each, count * self.each), "key_heads": self.heads, "queries": self.queries}
+        return narrow(operand, (batch, *axes.values()), (self.batch, *(ranges[name] for name in axes)))
 
 
 def _mask_of(desc: AttentionDesc, mask: Operand | None, rows: _Rows) -> Operand | None:
     """Return the range's part of the mask; a packed mask has offsets into the whole batch."""
     if desc.MaskType == _PACKED:
         return mask
-    return rows.of(mask, 0, 2) if desc.MaskType == _BOOLEAN else rows.of(mask, 1)
+    return rows.of(mask, heads=1, queries=2) if desc.MaskType == _BOOLEAN else rows.of(mask, 1)
 
 
-def _parts_of_rows(builder: ProgramBuilder, query: Operand, keys: int, *, whole_batch: bool) -> Iterator[_Rows]:
-    """Return ranges of rows whose scores fit one binding; a long prompt is split."""
+def _parts_of_rows(
+    builder: ProgramBuilder, query: Operand, key_heads: int, keys: int, *, whole_batch: bool
+) -> Iterator[_Rows]:
+    """Return ranges of rows whose scores are in memory at once: by heads, and by queries if one head's scores exceed
+    ``MOST_SCORES`` or a binding."""
     batch, heads, queries, _ = query.sizes
-    row = 4 * heads * -(-keys // 4) * 4
-    room = min(builder.target.max_region, MOST_SCORES // 2)
-    if batch * queries * row <= room:
-        yield _Rows((0, batch), (0, queries))
-        return
-    together = batch if whole_batch or batch * row <= room else 1
-    count = max(1, room // (together * row))
+    each = heads // key_heads
+    most = min(builder.target.max_region, MOST_SCORES // 2)
+    room = scores_together(builder.target, most)
+    row = 4 * each * -(-keys // 4) * 4
+    together = batch if whole_batch or batch * queries * key_heads * row <= room else 1
+    group = max(1, min(key_heads, room // (together * queries * row)))
+    count = max(1, min(queries, most // (together * row)))
     for first in range(0, batch, together):
-        for index in range(0, queries, count):
-            yield _Rows((first, together), (index, min(count, queries - index)))
+        for head in range(0, key_heads, group):
+            for index in range(0, queries, count):
+                own = (head, min(group, key_heads - head)), (index, min(count, queries - index))
+                yield _Rows((first, together), *own, each)
 
 
 def _mask(desc: AttentionDesc, builder: ProgramBuilder) -> Operand | None:
@@ -172,10 +183,10 @@ def _scores(
     scores = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, queries, key.sizes[2]))
     matmul(
         builder,
-        _as_rows(_shared_heads(query, key_heads)),
+        _shared_heads(query, key_heads),
         transposed(_shared_heads(key, key_heads)),
-        relative and _as_rows(_shared_heads(relative, key_heads)),
-        _as_rows(_shared_heads(scores, key_heads)),
+        relative and _shared_heads(relative, key_heads),
+        _shared_heads(scores, key_heads),
         ProductFinish(scale),
     )
     return scores
@@ -273,17 +284,6 @@ def _shared_heads(operand: Operand, key_heads: int) -> Operand:
     by_batch, by_head, *strides = operand.strides
     each = heads // key_heads
     return operand.view((batch, key_heads, each, *sizes), (by_batch, each * by_head, by_head, *strides))
-
-
-def _as_rows(shared: Operand) -> Operand:
-    """View query heads that share a key head, with one query each, as the rows of one product, which reads each key
-    once."""
-    batch, key_heads, each, queries, size = shared.sizes
-    if queries > 1:
-        return shared
-    by_batch, by_key_head, by_head, by_query, by_element = shared.strides
-    strides = (by_batch, by_key_head, by_query, by_head, by_element)
-    return shared.view((batch, key_heads, queries, each, size), strides)
 
 
 def _softmax(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from dml.compiler.builder import ProgramBuilder, merge
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
+from dml.compiler.parts import in_places
 from dml.descriptors.random import DML_RANDOM_GENERATOR_OPERATOR_DESC
 
 KERNEL = "random/philox.comp"
@@ -18,18 +21,21 @@ def random_generator(desc: DML_RANDOM_GENERATOR_OPERATOR_DESC, builder: ProgramB
     adds the number of blocks to the counter."""
     state, next_state = builder["InputStateTensor"], builder.get("OutputStateTensor")
     (result,) = merge(builder["OutputTensor"])
-    blocks = -(-result.count // BLOCK)
-    vectors = result.is_packed and result.count % BLOCK == 0 and result.base % BLOCK == 0
-    tensors: dict[str, Bound] = {"state": read(state), "result": write(result, vector=vectors)}
-    constants = {"BLOCKS": blocks, "STATE_STRIDE": state.strides[-1]}
-    if next_state is not None:
-        tensors["next"] = write(next_state)
-        constants["NEXT_STRIDE"] = next_state.strides[-1]
-    builder.dispatch(
-        KERNEL,
-        tensors,
-        space=result.sizes,
-        count=blocks,
-        constants=constants,
-        defines={"ADVANCE": int(next_state is not None), "VECTORS": int(vectors)},
-    )
+    constants = {"BLOCKS": -(-result.count // BLOCK), "STATE_STRIDE": state.strides[-1]}
+    outer = next((axis for axis, size in enumerate(result.sizes) if size > 1), 0)
+    for (start,), (part,) in in_places([result], builder.target.max_region, (outer,)):
+        first, skip = divmod(start * math.prod(result.sizes[outer + 1 :]), BLOCK)
+        vectors = part.is_packed and (skip | part.count | part.base) % BLOCK == 0
+        tensors: dict[str, Bound] = {"state": read(state), "result": write(part, vector=vectors)}
+        own = {**constants, "FIRST": first, "SKIP": skip}
+        if next_state is not None and start == 0:
+            tensors["next"] = write(next_state)
+            own["NEXT_STRIDE"] = next_state.strides[-1]
+        builder.dispatch(
+            KERNEL,
+            tensors,
+            space=part.sizes,
+            count=-(-(part.count + skip) // BLOCK),
+            constants=own,
+            defines={"ADVANCE": int("next" in tensors), "VECTORS": int(vectors)},
+        )

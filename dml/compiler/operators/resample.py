@@ -138,7 +138,7 @@ def _resample(builder: ProgramBuilder, task: Resampling) -> None:
             lines.append("    return finish(sum);" if DATA_TYPES[to.computed_type].bits == 8 else "    return sum;")
         return [*lines, "}"]
 
-    _in_parts(builder, task, math.prod(lengths), sampled)
+    _in_parts(builder, task, lengths, sampled)
 
 
 def _repeats(task: Resampling) -> bool:
@@ -231,7 +231,7 @@ def _gradient(builder: ProgramBuilder, task: Resampling) -> None:
         lines += [f"    sum += {weight} * source_load(source_at(s));", "    " + "}" * len(task.places)]
         return [*lines, "    return sum;\n}"]
 
-    _in_parts(builder, task, math.prod(lengths), sampled)
+    _in_parts(builder, task, lengths, sampled)
 
 
 def _outputs_of_one(task: Resampling, k: int) -> int:
@@ -290,12 +290,15 @@ def _one_by_one(
     return True
 
 
-def _in_parts(builder: ProgramBuilder, task: Resampling, count: int, sampled: Callable[..., list[str]]) -> None:
+def _in_parts(
+    builder: ProgramBuilder, task: Resampling, lengths: Sequence[int], sampled: Callable[..., list[str]]
+) -> None:
     """Dispatch the kernel once or, if its loop has too many rounds, several times, each for rounds FROM up to TO.
 
-    count: rounds of the innermost loop. sampled: returns the kernel's GLSL for the operand that it writes. Sums pass
-    from one dispatch to the next in float32.
+    lengths: rounds of the nested loops; only a single loop may be too long. sampled: returns the kernel's GLSL for the
+    operand that it writes. Sums pass from one dispatch to the next in float32.
     """
+    count = math.prod(lengths)
     parts = list(ranges((count,), _most_rounds(builder, task.result)))
     tensors = {"source": task.source}
     for ((begin, end),) in parts:
@@ -307,7 +310,7 @@ def _in_parts(builder: ProgramBuilder, task: Resampling, count: int, sampled: Ca
             tensors,
             constants=task.constants | ({"FROM": begin, "TO": end} if len(parts) > 1 else {}),
             code="\n".join([_head(task.kernel), *sampled(to, parted=len(parts) > 1)]),
-            steps=end - begin,
+            steps=rounds(lengths) if len(parts) == 1 else rounds((end - begin,)),
             split_axes=[index for index in range(task.result.rank) if index not in task.places],
         )
         tensors["carry"] = to

@@ -38,6 +38,15 @@ def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
     return AttentionSoftmax(workgroup, 1 if masks_alone else steps, masks_alone)
 
 
+#: Bytes of scores above which a CPU driver takes heads one after another, at equal speed.
+_SCORES_ON_CPUS = 8 << 20
+
+
+def scores_together(target: Target, most: int) -> int:
+    """Return the bytes of several heads' scores in memory at once. most: the same of a single head."""
+    return min(most, _SCORES_ON_CPUS) if profile(target).lane_by_lane else most
+
+
 #: Workgroup size of the kernels that keep scores in the workgroup; every device supports it.
 WORKGROUP = 128
 #: Workgroups that keep a large GPU busy: about eight per multiprocessor of an H100.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dml.compiler.loops import rounds
 from dml.compiler.selection import max_steps
 from dml.compiler.selection.devices import profile
 from dml.compiler.selection.thresholds import threshold
@@ -42,20 +44,22 @@ def largest_window(target: Target, cost: int = 1) -> int:
 
 
 def window_sharing(
-    target: Target, places: int, cost: int = 1, per_word: int = 1, *, seldom_full: bool = False
+    target: Target, box: Sequence[int], cost: int = 1, per_word: int = 1, *, seldom_full: bool = False
 ) -> WindowSharing:
-    """Return the division of windows of ``places`` positions, at most ``largest_window``.
+    """Return the division of windows of at most ``largest_window`` positions.
 
-    cost: iterations per position. per_word: result elements per word, where an invocation may write all of them.
-    seldom_full: most windows have far fewer positions.
+    box: sizes of the nested loops over a window's positions, outermost first. cost: iterations per position. per_word:
+    result elements per word, where an invocation may write all of them. seldom_full: most windows have far fewer
+    positions.
     """
-    most = max_steps(target)
-    if places > min(ALONE_IF_SELDOM_FULL if seldom_full else ALONE, most // cost):
+    most, places = max_steps(target), math.prod(box)
+    alone = rounds(box) * cost
+    if places > (ALONE_IF_SELDOM_FULL if seldom_full else ALONE) or alone > most:
         is_narrow = not profile(target).shares_memory and places <= CPU_TOGETHER * (most // cost)
         workgroup = CPU_TOGETHER if is_narrow else TOGETHER
         return WindowSharing(True, False, workgroup, -(-places // workgroup) * cost)
-    whole_words = per_word > 1 and places * cost * per_word <= most
-    return WindowSharing(False, whole_words, target.workgroup, places * cost * (per_word if whole_words else 1))
+    whole_words = per_word > 1 and alone * per_word <= most
+    return WindowSharing(False, whole_words, target.workgroup, alone * (per_word if whole_words else 1))
 
 
 @dataclass(frozen=True)

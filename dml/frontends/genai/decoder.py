@@ -199,27 +199,40 @@ class DecoderState:
 
         Raises DMLError if the caches are full.
         """
-        first = self._prompt.length - self.length
-        if first > 0:
-            logits = self._last_tokens(self._run(tokens[:, :first], extra))
-        for index in range(max(0, first), tokens.shape[1], self._chunk):
+        first = max(0, self._prompt.length - self.length)
+        logits: DeviceArray | None = None
+        for index in range(0, first, self._chunk):
+            chunk = tokens[:, index : min(index + self._chunk, first)]
+            logits = self._last_tokens(self._run(chunk, extra), chunk.shape[1], logits)
+        for index in range(first, tokens.shape[1], self._chunk):
             logits = self._run(tokens[:, index : index + self._chunk], extra)
+        assert logits is not None
         return logits
 
-    def _last_tokens(self, logits: DeviceArray) -> DeviceArray:
-        """Return the padded prompt's logits at each row's last token, {rows, 1, vocabulary}."""
-        rows, count, vocabulary = logits.shape
-        if count != self._prompt.length:
+    def _last_tokens(self, logits: DeviceArray, count: int, before: DeviceArray | None) -> DeviceArray:
+        """Return each row's logits at its last token among the padded prompt's positions so far, {rows, 1, vocabulary}.
+
+        logits: of the last ``count`` positions. before: the result for the positions before them.
+        """
+        rows, returned, vocabulary = logits.shape
+        if returned != count:
             raise DMLError(
                 "the decoder returns logits of the last position only, so prompts of a batch must have equal lengths",
                 _UNABLE,
             )
-        places = (np.arange(rows) * count + self._prompt.ends - 1).astype(np.uint32)
+        last = self._prompt.ends - 1 - (self.length - count)
+        places = (np.arange(rows) * count + last.clip(0, count - 1)).astype(np.uint32)
 
         def picked(x: Tensor, i: Tensor) -> Tensor:
             return op.gather(x.reshape(rows * count, vocabulary), i, 0).reshape(rows, 1, vocabulary)
 
-        return self._laid_out({"y": logits}, "last tokens", picked, places)["y"]
+        def updated(x: Tensor, i: Tensor, is_here: Tensor, before: Tensor) -> Tensor:
+            return op.if_(is_here, picked(x, i), before)
+
+        if before is None:
+            return self._laid_out({"y": logits}, "last tokens", picked, places)["y"]
+        is_here = (last >= 0).astype(np.uint8).reshape(rows, 1, 1)
+        return self._laid_out({"y": logits}, "last tokens so far", updated, places, is_here, before)["y"]
 
     def _run(self, tokens: npt.NDArray[Any], extra: Mapping[str, Any]) -> DeviceArray:
         decoder, start, end = self._decoder, self.length, self.length + tokens.shape[1]
@@ -231,8 +244,10 @@ class DecoderState:
         self._make_room(end)
         feeds = dict(extra)
         feeds[decoder.ids] = tokens.astype(decoder.types[decoder.ids])
+        # In a causal decoder the padding at the end of a prompt concerns later tokens only
+        prompt = self._unpadded if start < self._prompt.length else self._prompt
         for role, name in decoder.lengths.items():
-            feeds[name] = decoder.numbers(role, self._prompt, start, end, self._room if self._shares else end)
+            feeds[name] = decoder.numbers(role, prompt, start, end, self._room if self._shares else end)
         feeds |= self._cache
         prepared = decoder.prepared
         shared = {item.present: item.past for item in decoder.cache} if self._shares else None
@@ -302,7 +317,7 @@ class DecoderState:
         arrays: Mapping[str, Any],
         what: Any,
         make: Any,
-        *more: npt.NDArray[Any],
+        *more: npt.NDArray[Any] | DeviceArray,
         into: Mapping[Any, DeviceArray] | None = None,
     ) -> dict[str, DeviceArray]:
         """Transform arrays on the device, in one submission.

@@ -14,7 +14,10 @@ from .sizes import sizes_of
 def multihead_attention(
     query: Tensor, key: Tensor, value: Tensor, heads: int, *, mask: Tensor | None = None, scale: float | None = None
 ) -> Tensor:
-    """Compute scaled dot-product attention of {batch, sequence, heads * size} tensors. mask: boolean UINT8, or none."""
+    """Compute scaled dot-product attention of {batch, sequence, heads * size} tensors.
+
+    mask: INT32, 0 where keys are masked.
+    """
     batch, sequence, width = sizes_of("multihead_attention", query, 3)
     kind = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE
     if mask is not None:

@@ -15,6 +15,7 @@ import dml
 import dml.frontends.genai as og
 from dml.api.arrays import TensorMemory
 from dml.errors import HostNodesWarning
+from dml.frontends.genai import decoder
 from dml.planning.patterns import PlanPatterns
 from dml.runtime import writing
 from dml.runtime.context import Context
@@ -363,13 +364,14 @@ def test_rows_of_a_batch_equal_separate_generations(model: og.Model) -> None:
         assert list(generation.get_sequence(row))[: len(alone)] == alone
 
 
+@pytest.mark.parametrize("chunk", [0, 1, 3])
 @pytest.mark.parametrize("share", [True, False])
-def test_prompts_of_different_lengths_equal_separate_generations(model: og.Model, share: bool) -> None:
+def test_prompts_of_different_lengths_equal_separate_generations(model: og.Model, share: bool, chunk: int) -> None:
     """Padding is masked, also after a rewind into the padded prompt, and for tokens appended later."""
     prompts = [[3, 14], PROMPT, [9, 8, 7, 6]]
     pad = model.config.token("pad_token_id")
     padded = np.array([[*prompt, *[pad] * (5 - len(prompt))] for prompt in prompts])
-    generation = generator(model, batch_size=3, past_present_share_buffer=share, min_length=24)
+    generation = generator(model, batch_size=3, past_present_share_buffer=share, min_length=24, chunk_size=chunk)
     generation.append_tokens(padded)
     is_token = padded != pad
     for kept in (None, 7, 6, 5, 4):
@@ -384,6 +386,33 @@ def test_prompts_of_different_lengths_equal_separate_generations(model: og.Model
         for row in range(3):
             want = whole(model, generation.get_sequence(row)[is_token[row]].tolist())
             np.testing.assert_allclose(logits[row, 0], want, rtol=0, atol=1e-4 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_logits_of_a_padded_prompt_stay_below_their_limit(
+    model: og.Model, share: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prompt at the limit runs in one piece, a longer one in chunks, to the same tokens and logits."""
+    rng, pad = np.random.default_rng(3), model.config.token("pad_token_id")
+    padded = rng.integers(3, 300, (3, 40))
+    for row, end in enumerate((1, 20, 37)):
+        padded[row, end:] = pad
+    runs: dict[int, list[int]] = {}
+    found = {}
+    for positions in (40, 39, 20):
+        monkeypatch.setattr(decoder, "_LOGITS_BYTES", positions * 3 * model.decoder.vocabulary * 4)
+        generation = generator(model, batch_size=3, past_present_share_buffer=share, max_length=48, min_length=48)
+        run, chunks = generation._state._run, runs.setdefault(positions, [])
+        monkeypatch.setattr(generation._state, "_run", lambda t, e, c=chunks, r=run: c.append(t.shape[1]) or r(t, e))
+        generation.append_tokens(padded)
+        found[positions] = [generation.get_logits()]
+        while not generation.is_done():
+            generation.generate_next_token()
+        found[positions].append(np.stack([generation.get_sequence(row) for row in range(3)]))
+    assert [chunks[:3] for chunks in runs.values()] == [[40, 1, 1], [39, 1, 1], [20, 20, 1]]
+    for logits, sequences in (found[39], found[20]):
+        np.testing.assert_allclose(logits, found[40][0], rtol=0, atol=1e-4 * np.abs(logits).max())
+        np.testing.assert_array_equal(sequences, found[40][1])
 
 
 def test_padding_that_cannot_be_masked(model: og.Model) -> None:

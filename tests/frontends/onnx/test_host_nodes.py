@@ -149,6 +149,14 @@ def test_sizes_that_host_nodes_decide(device: dml.Device) -> None:
     assert len(prepared.parts[-1].plans) == 3
 
 
+@pytest.mark.parametrize("given", [{"value_string": "\u00e9"}, {"value_strings": ["a", "\u00e9"]}])
+def test_constant_strings_are_text(device: dml.Device, given: dict[str, Any]) -> None:
+    inputs = {"x": np.ones(2, np.float32)}
+    model = model_of([helper.make_node("Constant", [], ["y"], **given)], inputs, ["y"], 18)
+    (found,), (expected,) = prepare(model, device).run(inputs), in_onnxruntime(model, inputs)
+    assert (found.shape, found.tolist()) == (expected.shape, expected.tolist())
+
+
 def test_strings_pass_through_mapped_operators_too(device: dml.Device) -> None:
     nodes = [
         node("Concat", ["words", "more"], ["all"], axis=0),

@@ -21,6 +21,7 @@ import dml as dml_package  # noqa: E402
 import dml.frontends.torch as front  # noqa: E402
 from dml.frontends.onnx import prepare  # noqa: E402
 from dml.frontends.torch import backend, export, modules, weights  # noqa: E402
+from dml.graph import compile as compile_module  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -473,6 +474,32 @@ def test_attention_of_shared_heads_is_one_operator(compiled, monkeypatch):
     mask[:, :, 0] = False  # a query without keys
     check(model, compiled(model, fallback=False), q, k, v, mask)
     assert [node.op_type for node in made[0].graph.node] == ["Attention"]
+
+
+@pytest.mark.parametrize("how", ["expand", "repeat_interleave"])
+@pytest.mark.parametrize("eager", [True, False])
+def test_repeated_keys_are_not_copied(compiled, monkeypatch, how, eager):
+    programs = []
+    compile_graph = compile_module._Compiler.compile
+    monkeypatch.setattr(
+        compile_module._Compiler, "compile", lambda self: programs.append(compile_graph(self)) or programs[-1]
+    )
+
+    def repeated(x):
+        if how == "repeat_interleave":
+            return x.repeat_interleave(16, 1)
+        batch, heads, total, size = x.shape
+        return x[:, :, None].expand(batch, heads, 16, total, size).reshape(batch, heads * 16, total, size)
+
+    def model(q, k, v):
+        keys, values = repeated(k), repeated(v)
+        if not eager:
+            return F.scaled_dot_product_attention(q, keys, values)
+        return torch.softmax(q @ keys.transpose(2, 3) * 0.3, -1) @ values
+
+    check(model, compiled(model, fallback=False), torch.randn(1, 32, 1, 8), *torch.randn(2, 1, 2, 256, 8))
+    (program,) = programs
+    assert program.temporary_size < 4 * 32 * 256 * 8 // 2
 
 
 class Decomposed(nn.Module):

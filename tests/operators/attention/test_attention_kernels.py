@@ -130,7 +130,7 @@ def test_cpu_drivers_never_read_the_scores_that_a_kernel_writes(
     keys: int, mask: str | None, kernels: list[str]
 ) -> None:
     """They read such memory one invocation at a time. Rows of whole vectors without a mask need no masking."""
-    case = Case((1, 464, keys, 0, 64, 64), (4, 4), mask=mask or "NONE").consistent
+    case = Case((1, 464, keys, 0, 64, 64), (2, 2), mask=mask or "NONE").consistent
     program = compile_operator(describe(case, data(case)), Target(DeviceClass.CPU))
     between = program.dispatches[1:-1]
     assert [dispatch.label for dispatch in between] == kernels

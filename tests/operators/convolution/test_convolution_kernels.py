@@ -69,6 +69,30 @@ def test_tiles(device, sizes, channels):
     check(device, *case)
 
 
+@pytest.mark.parametrize("layout", ["packed", "padded"])
+@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
+@pytest.mark.parametrize("groups", [1, 6])
+def test_a_column_is_computed_as_a_row(device, groups, direction, layout):
+    """A row's tiles lie along it; a column's would have one element each."""
+
+    def along(axis):
+        def pair(size, other):
+            return (size, other) if axis == 2 else (other, size)
+
+        return build(
+            "FLOAT32", 2, groups, 6 // groups, 6 // groups, pair(301, 1), pair(5, 1), direction,
+            strides=pair(2, 1), dilations=pair(3, 1), start=pair(2, 0), end=pair(3, 0), layout=layout,
+        )  # fmt: skip
+
+    column = along(2)
+    check(device, *column)
+    programs = [device.compile_operator(device.create_operator(case[0])).program for case in (column, along(3))]
+    kernels = [[dispatch.label for dispatch in program.dispatches] for program in programs]
+    assert kernels[0] == kernels[1]
+    groups_of = [[dispatch.groups for dispatch in program.dispatches] for program in programs]
+    assert groups_of[0] == groups_of[1]
+
+
 @pytest.mark.parametrize(
     "groups, inputs, outputs, window",
     [

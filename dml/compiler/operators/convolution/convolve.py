@@ -56,7 +56,7 @@ def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expressi
     """
     if clips_results(builder.target) and DATA_TYPES[convolution.result.computed_type].kind == "float":
         convolution, finish = _clipped(convolution, finish)
-    for summands in parts(convolution, builder.target.max_region):
+    for summands in parts(convolution.along_width(), builder.target.max_region):
         _sum_of(builder, summands, finish)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
-from dml.compiler.loops import ranges
+from dml.compiler.loops import ranges, rounds
 from dml.compiler.operators.convolution.geometry import Convolution
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.scalar import Constant, Expression, Leaf
@@ -44,7 +42,7 @@ def general(builder: ProgramBuilder, convolution: Convolution, finish: Expressio
                 "HAS_BIAS": int(added is not None),
             },
             code=emitted.code,
-            steps=math.prod(end - begin for begin, end in part),
+            steps=rounds([end - begin for begin, end in part]),
         )
         added = to
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dml.compiler.program import Operand, fast_replace
@@ -48,6 +48,11 @@ class Geometry:
         )
 
 
+def _exchanged(values: Sequence[int]) -> tuple[int, ...]:
+    """Exchange the last two of the values."""
+    return (*values[:-2], values[-1], values[-2])
+
+
 @dataclass(frozen=True)
 class Convolution:
     """``result = convolution of x with weights + bias``, with operands of five dimensions:
@@ -61,6 +66,26 @@ class Convolution:
     bias: Operand | None
     result: Operand
     geometry: Geometry
+
+    def along_width(self) -> Convolution:
+        """Exchange height and width if all tensors have one column: tiles of results and whole vectors lie along the
+        width."""
+        operands = (self.x, self.weights, self.result)
+        geometry = self.geometry
+        is_column = all(operand.sizes[4] == 1 for operand in operands) and self.result.sizes[3] > 1
+        if not is_column or geometry.padding[2] or geometry.output_padding[2]:
+            return self
+        x, weights, result = (
+            operand.view(_exchanged(operand.sizes), _exchanged(operand.strides)) for operand in operands
+        )
+        turned = replace(
+            geometry,
+            strides=three(_exchanged(geometry.strides)),
+            dilations=three(_exchanged(geometry.dilations)),
+            padding=three(_exchanged(geometry.padding)),
+            output_padding=three(_exchanged(geometry.output_padding)),
+        )
+        return Convolution(x, weights, self.bias, result, turned)
 
     @property
     def inputs(self) -> int:

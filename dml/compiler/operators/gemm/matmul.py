@@ -77,6 +77,11 @@ def matmul(
     results singly, even if four are contiguous: the same kernel for all n.
     """
     target = builder.target
+    if finish.beta == 0.0:
+        c = None
+    shared = _shared_as_rows(merge_batch(_over_batch(a, b, c, result)))
+    if shared is not None:
+        a, b, c, result = shared["a"], shared["b"], shared.get("c"), shared["result"]
     if is_better_transposed(target, sizes_of({"a": a, "b": b, "result": result})):
         a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
     m, n = result.sizes[-2:]
@@ -86,13 +91,33 @@ def matmul(
         if not has_any_rows(target, sizes_of({"a": a, "b": b, "result": result})):
             a = readable(builder, a, uses=n)
         b = readable(builder, b, uses=m)
-    batch = result.sizes[:-2]
-    operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
-    if c is not None and finish.beta != 0.0:
-        operands["c"] = c.broadcast(result.sizes)
-    operands = merge_batch(operands)
+    operands = merge_batch(_over_batch(a, b, c, result))
     for products in _parts(operands, target):
         _sum_of_products(builder, products, finish, one_by_one)
+
+
+def _over_batch(a: Operand, b: Operand, c: Operand | None, result: Operand) -> dict[str, Operand]:
+    """Broadcast a product's operands to the result's batch, and c to the result."""
+    batch = result.sizes[:-2]
+    operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
+    return operands if c is None else operands | {"c": c.broadcast(result.sizes)}
+
+
+def _shared_as_rows(operands: dict[str, Operand]) -> dict[str, Operand] | None:
+    """Make the innermost batch elements that share b the rows of one product, which reads b once; None if there are
+    none, or no strides express the rows."""
+    *_, each, rows, _ = operands["result"].sizes
+    others = [operand for name, operand in operands.items() if name != "b"]
+    if each == 1 or operands["b"].strides[-3] or any(x.strides[-3] != rows * x.strides[-2] for x in others if rows > 1):
+        return None
+
+    def folded(name: str, x: Operand) -> Operand:
+        (*outer, _, down, across), (*steps, by_element, by_row, last) = x.sizes, x.strides
+        if name == "b":
+            return x.view((*outer, down, across), (*steps, by_row, last))
+        return x.view((*outer, each * rows, across), (*steps, by_row if rows > 1 else by_element, last))
+
+    return {name: folded(name, operand) for name, operand in operands.items()}
 
 
 def sum_type(result: Operand) -> tuple[str, enums.DML_TENSOR_DATA_TYPE]:

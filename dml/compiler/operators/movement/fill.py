@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from dml.compiler.builder import ProgramBuilder, merge, merge_around
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import constant_words, encode, fill, merge_between, raw, union_bits
+from dml.compiler.parts import in_places
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.descriptors import movement as d
+from dml.tensors import packed_strides
 
 
 @lowering(d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC)
@@ -34,9 +38,13 @@ def fill_value_sequence(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, builder: 
             value, words = constant_words(name, union_bits(given, desc.ValueDataType), result.data_type)
             constants.update(words)
             code += f"result_VALUE {name.lower()}() {{ return {value}; }}\n"
-    steps = "".join(f" i = i * SIZE_{axis} + c[{axis}];" for axis in range(1, result.rank))
-    code += f"uint position(uint c[{result.rank}]) {{ uint i = c[0];{steps} return i; }}"
-    builder.for_each("movement/fill_value_sequence.comp", result, {}, constants=constants, code=code)
+    strides = packed_strides(result.sizes)
+    constants |= {f"STEP_{axis}": stride for axis, stride in enumerate(strides)}
+    steps = "".join(f" + c[{axis}] * STEP_{axis}" for axis in range(result.rank))
+    code += f"uint position(uint c[{result.rank}]) {{ return FIRST{steps}; }}"
+    for start, (part,) in in_places([result], builder.target.max_region, range(result.rank)):
+        own = {**constants, "FIRST": sum(map(operator.mul, start, strides))}
+        builder.for_each("movement/fill_value_sequence.comp", part, {}, constants=own, code=code)
 
 
 def _diagonal(
@@ -46,17 +54,23 @@ def _diagonal(
     elsewhere the source or 0."""
     operands = {"result": raw(result)} if source is None else {"result": raw(result), "source": raw(source)}
     (row, column), merged = merge_between((result.rank - 2, result.rank - 1), *operands.values())
-    tensors = dict(zip(operands, merged, strict=True))
-    result = tensors.pop("result")
     value, words = constant_words("VALUE", bits, result.data_type)
-    builder.for_each(
-        "movement/diagonal_matrix.comp",
-        result,
-        tensors,
-        constants={**words, "BEGIN": np.int32(begin), "END": np.int32(end)},
-        defines={"ROW": row, "COLUMN": column, "HAS_SOURCE": len(tensors)},
-        code=f"result_VALUE fill_value() {{ return {value}; }}",
-    )
+    for first, part in in_places(merged, builder.target.max_region, range(merged[0].rank)):
+        tensors = dict(zip(operands, part, strict=True))
+        builder.for_each(
+            "movement/diagonal_matrix.comp",
+            tensors.pop("result"),
+            tensors,
+            constants={
+                **words,
+                "BEGIN": np.int32(begin),
+                "END": np.int32(end),
+                "FIRST_ROW": first[row],
+                "FIRST_COLUMN": first[column],
+            },
+            defines={"ROW": row, "COLUMN": column, "HAS_SOURCE": len(tensors)},
+            code=f"result_VALUE fill_value() {{ return {value}; }}",
+        )
 
 
 @lowering(d.DML_DIAGONAL_MATRIX_OPERATOR_DESC)
@@ -79,12 +93,14 @@ def one_hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     result, values = raw(builder["OutputTensor"]), raw(builder["ValuesTensor"])
     indices = builder["IndicesTensor"].broadcast(result.sizes)
     axis, (result, indices) = merge_around(desc.Axis, result, indices)
+    both = values.view(result.sizes, (0,) * result.rank)  # which no part cuts
     # The second element is one step along the last dimension with more than one element.
     fastest = max(index for index, size in enumerate(values.sizes) if size > 1)
     builder.for_each(
         "movement/one_hot.comp",
         result,
-        {"indices": indices, "values": values},
+        {"indices": indices, "values": both},
         constants={"ON": values.base + values.strides[fastest], "OFF": values.base, "AXIS_SIZE": result.sizes[axis]},
         defines={"AXIS": axis},
+        split_axes=[dimension for dimension in range(result.rank) if dimension != axis],
     )

@@ -9,7 +9,7 @@ import math
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
-from dml.compiler.loops import ranges
+from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import raw, split
 from dml.compiler.program import Operand
@@ -78,7 +78,7 @@ def fold(desc: d.DML_FOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
                 **{f"TO_{k}": end for k, (_, end) in enumerate(taps)},
             },
             code=_gathered(desc, source, result),
-            steps=math.prod(end - begin for begin, end in taps),
+            steps=rounds([end - begin for begin, end in taps]),
             split_axes=(0, 1),
         )
         tensors["carry"] = to

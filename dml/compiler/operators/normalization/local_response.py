@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,7 +49,7 @@ class LocalRegion:
             constants.update({f"WINDOW_{axis}": window, f"START_{axis}": start})
             constants.update({f"STEP_{axis}": 1, f"DILATION_{axis}": 1})
         split_axes = (0, 1, 3, 4) if self._across else (0, 1)
-        return BoxKernel(name, tensors, math.prod(windows), {**constants, **self._factors}, split_axes=split_axes)
+        return BoxKernel(name, tensors, windows, {**constants, **self._factors}, split_axes=split_axes)
 
 
 @lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, epilogue=Epilogues.ANY)

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dml.compiler.builder import ProgramBuilder, owns_whole_words
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import Bound
-from dml.compiler.parts import in_parts
+from dml.compiler.parts import in_parts, in_places
+from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.compiler.selection.windows import largest_window, window_sharing
 from dml.errors import HRESULT, DMLError
+
+#: Dimensions without windows: batch and channel.
+PLANES = (0, 1)
 
 
 @dataclass(frozen=True)
 class BoxKernel:
     """A kernel that ends in "pooling/store.glsl", to run for each element of the tensor ``result``.
 
-    places: maximum positions visited per element (seldom_full: most elements visit far fewer). cost: loop iterations
-    per position. split_axes: as for ``ProgramBuilder.for_each``.
+    box: sizes of the nested loops over the positions visited per element, at most (seldom_full: most elements visit far
+    fewer). cost: loop iterations per position. split_axes: as for ``ProgramBuilder.for_each``.
     """
 
     kernel: str
     tensors: Mapping[str, Bound]
-    places: int
+    box: Sequence[int]
     constants: Mapping[str, Constant]
     defines: Mapping[str, object] = field(default_factory=dict)
     cost: int = 1
@@ -38,28 +43,37 @@ def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
     Raises DMLError if a box is too large for the loops of a workgroup.
     """
     most = largest_window(builder.target, what.cost)
-    if what.places > most:
+    if (places := math.prod(what.box)) > most:
         raise DMLError(
-            f"{builder.operator or what.kernel}: a window of {what.places} elements, above this device's limit {most}",
+            f"{builder.operator or what.kernel}: a window of {places} elements, above this device's limit {most}",
             HRESULT.E_OUTOFMEMORY,
         )
     operands = [bound.operand for bound in what.tensors.values()]
     for part in in_parts(operands, builder.target.max_region, what.split_axes):
-        _each_result(
-            builder,
-            what,
-            {
-                name: replace(bound, operand=operand)
-                for (name, bound), operand in zip(what.tensors.items(), part, strict=True)
-            },
-        )
+        _each_result(builder, what, _of_operands(what.tensors, part))
+
+
+def in_planes(
+    builder: ProgramBuilder, tensors: Mapping[str, Bound]
+) -> Iterator[tuple[tuple[int, ...], dict[str, Bound]]]:
+    """Cut {N, C, ...} tensors along both dimensions into parts within a binding; with each part, yield its first image
+    and channel."""
+    operands = [bound.operand for bound in tensors.values()]
+    for start, part in in_places(operands, builder.target.max_region, PLANES):
+        yield start, _of_operands(tensors, part)
+
+
+def _of_operands(tensors: Mapping[str, Bound], operands: Sequence[Operand]) -> dict[str, Bound]:
+    return {
+        name: replace(bound, operand=operand) for (name, bound), operand in zip(tensors.items(), operands, strict=True)
+    }
 
 
 def _each_result(builder: ProgramBuilder, what: BoxKernel, tensors: Mapping[str, Bound]) -> None:
     """Run the kernel on ``tensors``: the parts of its tensors, each within a binding."""
     result = tensors["result"].operand
     per_word = DATA_TYPES[result.data_type].per_word if owns_whole_words(result) else 1
-    sharing = window_sharing(builder.target, what.places, what.cost, per_word, seldom_full=what.seldom_full)
+    sharing = window_sharing(builder.target, what.box, what.cost, per_word, seldom_full=what.seldom_full)
     defines = {**what.defines, "WHOLE_WORDS": int(sharing.whole_words), "WIDE": int(sharing.together)}
     if sharing.together:
         builder.dispatch(

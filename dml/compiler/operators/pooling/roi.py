@@ -8,14 +8,13 @@ ROI_POOLING rounds halves away from zero and gives 0 for a cell outside the imag
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import read, update, write
-from dml.compiler.loops import ranges
+from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import trailing
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
@@ -39,7 +38,7 @@ def roi_pooling(desc: d.DML_ROI_POOLING_OPERATOR_DESC, builder: ProgramBuilder) 
     }
     area = source.sizes[2] * source.sizes[3]
     constants = {"SPATIAL_SCALE": float(desc.SpatialScale)}
-    each_result(builder, BoxKernel("pooling/roi_pooling.comp", tensors, area, constants, seldom_full=True))
+    each_result(builder, BoxKernel("pooling/roi_pooling.comp", tensors, (area,), constants, seldom_full=True))
 
 
 @lowering(d.DML_ROI_ALIGN_OPERATOR_DESC, d.DML_ROI_ALIGN1_OPERATOR_DESC)
@@ -150,7 +149,7 @@ def _gather(
             tensors,
             constants={**sampling.constants, **ends},
             defines={"LARGEST": int(winner is not None)},
-            steps=math.prod(end - begin for begin, end in part),
+            steps=rounds([end - begin for begin, end in part]),
         )
         tensors["carry"] = to
 

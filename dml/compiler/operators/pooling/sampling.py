@@ -13,6 +13,7 @@ from typing import Any
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import read, update, write
+from dml.compiler.loops import rounds
 from dml.compiler.operators.movement.views import trailing
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
@@ -154,4 +155,4 @@ class PlaceLists:
                 HRESULT.E_OUTOFMEMORY,
             )
         constants = {"PARTS_Y": down, "PARTS_X": across, "LIGHT": max_steps(self.target)}
-        return PlaceParts(down * across, -(-self.columns // across) * -(-self.rows // down), constants)
+        return PlaceParts(down * across, rounds((-(-self.columns // across), -(-self.rows // down))), constants)

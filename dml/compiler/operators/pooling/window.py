@@ -17,21 +17,17 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import MATH
-from dml.compiler.kernels.prelude import read, update, write
+from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.movement.views import volume
 from dml.compiler.operators.pooling.axes import along_axes
-from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
+from dml.compiler.operators.pooling.boxes import PLANES, BoxKernel, each_result, in_planes
 from dml.compiler.operators.reduction.engine import reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_SUM, Monoid, largest_of
-from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node
 from dml.compiler.selection.windows import largest_window
 from dml.descriptors import pooling as d
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
-
-#: Dimensions without windows: batch and channel.
-PLANES = (0, 1)
 
 
 def dilations(desc: Any) -> tuple[int, ...]:
@@ -106,7 +102,7 @@ def average(
         BoxKernel(
             "pooling/average.comp",
             {"result": write(result), "source": read(source)},
-            math.prod(desc.WindowSize),
+            desc.WindowSize,
             {**constants, "INCLUDE_PADDING": desc.IncludePadding},
             sizes,
             split_axes=PLANES,
@@ -122,10 +118,10 @@ def lp(desc: d.DML_LP_POOLING_OPERATOR_DESC | d.DML_LP_POOLING1_OPERATOR_DESC, b
         BoxKernel(
             "pooling/lp.comp",
             {"result": write(volume(builder["OutputTensor"])), "source": read(volume(builder["InputTensor"]))},
-            math.prod(desc.WindowSize),
+            desc.WindowSize,
             {**constants, "P": desc.P},
             sizes,
-            cost=1 if desc.P == 1 else 2 + desc.P.bit_length(),  # a power takes two rounds and one per bit of P
+            cost=1 if desc.P == 1 else 3 + desc.P.bit_length(),  # two loops over the window, and one over P's bits
             split_axes=PLANES,
         ),
     )
@@ -148,17 +144,20 @@ def maximum(desc: Any, builder: ProgramBuilder) -> None:
     if indices is not None:
         tensors["indices"] = write(volume(indices))
     constants, sizes = unrolled(desc)
-    each_result(
-        builder,
-        BoxKernel(
-            "pooling/max.comp",
-            tensors,
-            math.prod(desc.WindowSize),
-            constants,
-            {"INDICES_ALONE": 0, **sizes},
-            split_axes=PLANES if indices is None else (),  # indices refer to the whole tensor
-        ),
-    )
+    channels = volume(source).sizes[1]
+    for (image, channel), part in in_planes(builder, tensors):
+        # Indices refer to the whole tensor.
+        place = {"IMAGE": image, "CHANNEL": channel, "CHANNELS": channels}
+        each_result(
+            builder,
+            BoxKernel(
+                "pooling/max.comp",
+                part,
+                desc.WindowSize,
+                {**constants, **place},
+                {"INDICES_ALONE": 0, **sizes},
+            ),
+        )
 
 
 @lowering(d.DML_MAX_UNPOOLING_OPERATOR_DESC)
@@ -175,25 +174,33 @@ def max_unpooling(desc: d.DML_MAX_UNPOOLING_OPERATOR_DESC, builder: ProgramBuild
 
 @lowering(d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC)
 def average_grad(desc: d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    _gather(builder, desc, {"INCLUDE_PADDING": desc.IncludePadding}, None)
+    _gather(builder, desc, _gradients(builder), {"INCLUDE_PADDING": desc.IncludePadding})
 
 
 @lowering(d.DML_MAX_POOLING_GRAD_OPERATOR_DESC)
 def max_grad(desc: d.DML_MAX_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """Find the winner of each window; then each element gathers the gradients of the windows it won."""
-    winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, volume(builder["InputGradientTensor"]).sizes)
-    tensors = {"result": write(winner), "source": read(volume(builder["InputTensor"]))}
-    places, defines = math.prod(desc.WindowSize), {"INDICES_ALONE": 1}
-    each_result(builder, BoxKernel("pooling/max.comp", tensors, places, window(desc), defines))
-    _gather(builder, desc, {}, winner)
+    defines = {"INDICES_ALONE": 1}
+    tensors = {**_gradients(builder), "source": read(volume(builder["InputTensor"]))}
+    for _, part in in_planes(builder, tensors):
+        source = part.pop("source")
+        winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, part["gradient"].operand.sizes)
+        place = {"IMAGE": 0, "CHANNEL": 0, "CHANNELS": source.operand.sizes[1]}
+        found = {"result": write(winner), "source": source}
+        each_result(builder, BoxKernel("pooling/max.comp", found, desc.WindowSize, {**window(desc), **place}, defines))
+        _gather(builder, desc, {**part, "winner": read(winner)}, {})
 
 
-def _gather(builder: ProgramBuilder, desc: Any, constants: Mapping[str, Constant], winner: Operand | None) -> None:
+def _gradients(builder: ProgramBuilder) -> dict[str, Bound]:
+    gradient, result = volume(builder["InputGradientTensor"]), volume(builder["OutputGradientTensor"])
+    return {"result": write(result), "gradient": read(gradient)}
+
+
+def _gather(
+    builder: ProgramBuilder, desc: Any, tensors: Mapping[str, Bound], constants: Mapping[str, Constant]
+) -> None:
     """Gather over each element's box, which holds all windows that may contain the element."""
-    gradient = volume(builder["InputGradientTensor"])
-    tensors = {"result": write(volume(builder["OutputGradientTensor"])), "gradient": read(gradient)}
-    if winner is not None:
-        tensors["winner"] = read(winner)
+    gradient = tensors["gradient"].operand
     windows = [
         min((size - 1) * dilation // step + 1, count)
         for size, dilation, step, count in zip(
@@ -206,10 +213,10 @@ def _gather(builder: ProgramBuilder, desc: Any, constants: Mapping[str, Constant
         BoxKernel(
             "pooling/grad.comp",
             tensors,
-            math.prod(windows),
+            windows,
             {**window(desc), **box, **constants},
-            {"MAXIMUM": int(winner is not None)},
-            split_axes=PLANES if winner is None else (),
+            {"MAXIMUM": int("winner" in tensors)},
+            split_axes=PLANES,
         ),
     )
 
@@ -239,7 +246,7 @@ def quantized_average(desc: d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
         BoxKernel(
             "pooling/quantized.comp",
             tensors,
-            math.prod(desc.WindowSize),
+            desc.WindowSize,
             {**constants, "INCLUDE_PADDING": desc.IncludePadding},
             sizes,
             split_axes=PLANES,

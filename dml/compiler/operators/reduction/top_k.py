@@ -17,10 +17,11 @@ from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.lines import lines_along
 from dml.compiler.operators.reduction.monoids import ORDER
-from dml.compiler.parts import in_parts
+from dml.compiler.parts import in_parts, words
 from dml.compiler.program import Operand
 from dml.compiler.selection.lines import MOST_GROUPS, top_k_sharing
 from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC, DML_TOP_K_OPERATOR_DESC
+from dml.tensors import packed_strides
 
 SORT = "reduction/sort_blocks.comp"
 SELECT = "reduction/select_blocks.comp"
@@ -41,8 +42,29 @@ def top_k(
     """Write the k largest elements along ``axis`` in descending order, or the k smallest in ascending order, with their
     indices."""
     lines = lines_along(axis, source, values, indices)
-    for x, y, z in in_parts(lines, builder.target.max_region, range(lines[0].rank - 1)):
+    outer = lines[0].sizes[:-1]
+    entry_sizes = (*outer, _most_words(builder, lines[0], k))
+    entries = words(entry_sizes, packed_strides(entry_sizes))
+    for x, y, z, _ in in_parts((*lines, entries), builder.target.max_region, range(len(outer))):
         _top_k(builder, x, y, z, k, largest=largest)
+
+
+def _most_words(builder: ProgramBuilder, x: Operand, k: int) -> int:
+    """Return the words of a line's entries between two kernels; 1 if none are needed."""
+    length = x.sizes[-1]
+    block = top_k_sharing(builder.target, math.prod(x.sizes[:-1]), length, k).block
+    blocks = -(-length // block)
+    # Merging may round the number of runs up.
+    return 1 if blocks == 1 else (blocks + 1) * min(k, block) * _entry_words(x)
+
+
+def _entry_words(x: Operand) -> int:
+    """Return the words of an entry: a key and an index."""
+    return 3 if _has_wide_keys(x) else 2
+
+
+def _has_wide_keys(x: Operand) -> bool:
+    return DATA_TYPES[x.data_type].kind.endswith("64")
 
 
 def _top_k(builder: ProgramBuilder, x: Operand, values: Operand, indices: Operand, k: int, *, largest: bool) -> None:
@@ -82,10 +104,6 @@ class _LineSearch:
         return math.prod(self.x.sizes[:-1])
 
     @property
-    def has_wide_keys(self) -> bool:
-        return DATA_TYPES[self.x.data_type].kind.endswith("64")
-
-    @property
     def outputs(self) -> dict[str, Bound]:
         return {"x": read(self.x), "values": write(self.values), "indices": write(self.indices)}
 
@@ -93,8 +111,8 @@ class _LineSearch:
         """Return memory for the entries of the lines' runs; None if a line is one run."""
         if runs == 1:
             return None
-        words = 3 if self.has_wide_keys else 2
-        return self.builder.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (self.lines * runs * keep * words,))
+        size = self.lines * runs * keep * _entry_words(self.x)
+        return self.builder.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (size,))
 
     def first_of_blocks(self) -> _SortedRuns:
         """Find the first elements of each block of a line, in order."""
@@ -103,7 +121,7 @@ class _LineSearch:
         blocks, keep = -(-length // sharing.block), min(self.k, sharing.block)
         entries = self.entries(blocks, keep)
         constants = {"LINES": lines, "LENGTH": length, "BLOCKS": blocks, "KEEP": keep}
-        defines: dict[str, object] = {"KEY64": int(self.has_wide_keys), "FINAL": int(entries is None)}
+        defines: dict[str, object] = {"KEY64": int(_has_wide_keys(self.x)), "FINAL": int(entries is None)}
         if sharing.group:
             kernel = SELECT_GROUPED
             constants |= {"BLOCK": sharing.block, "GROUP": sharing.group}
@@ -142,7 +160,7 @@ class _LineSearch:
                 "KEEP": runs.keep,
                 "MERGED": merged.keep,
             },
-            defines={"KEY64": int(self.has_wide_keys), "FINAL": int(after is None)},
+            defines={"KEY64": int(_has_wide_keys(self.x)), "FINAL": int(after is None)},
             code=self._line_code() if after is None else "",
             steps=runs.keep.bit_length(),
         )
@@ -157,5 +175,5 @@ class _LineSearch:
 
     def _key_code(self) -> str:
         """Return key_of(v): an unsigned integer, smaller for elements that come earlier."""
-        key, turned = "uvec2" if self.has_wide_keys else "uint", "~" if self.largest else ""
+        key, turned = "uvec2" if _has_wide_keys(self.x) else "uint", "~" if self.largest else ""
         return f"{key} key_of(x_VALUE v) {{ return {turned}order_{DATA_TYPES[self.x.data_type].kind}(v); }}"

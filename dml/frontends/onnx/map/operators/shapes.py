@@ -26,10 +26,15 @@ def constant(node: OnnxNode) -> OnnxValue:
         return node.constant(array_of(attributes["value"]))
     if "sparse_value" in attributes:
         return node.constant(sparse_array_of(attributes["sparse_value"]))
-    for name, dtype in (("value_int", np.int64), ("value_float", np.float32), ("value_string", np.object_)):
+    for name, dtype in (("value_int", np.int64), ("value_float", np.float32)):
         for given in (name, f"{name}s"):
             if given in attributes:
                 return node.constant(np.array(attributes[given], dtype))
+    if "value_string" in attributes:
+        return node.constant(np.array(node.text("value_string", ""), np.object_))
+    if "value_strings" in attributes:
+        texts = [text.decode(errors="replace") for text in attributes["value_strings"]]
+        return node.constant(np.array(texts, np.object_))
     raise DMLError("has no value")
 
 

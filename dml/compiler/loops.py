@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 
 def rounds(sizes: Sequence[int]) -> int:
-    """Return the total iterations of nested loops over ``sizes``, outermost first."""
+    """Return the total iterations of nested loops over ``sizes``, outermost first; 1 without loops."""
     inside = 0
     for size in reversed(sizes):
         inside = size * (1 + inside) + 1
-    return inside
+    return inside or 1
 
 
 def ranges(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, int], ...]]:

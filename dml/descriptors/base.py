@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import inspect
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -90,7 +91,7 @@ class OperatorDesc:
     #: Fields that may hold floating-point numbers.
     number_fields: ClassVar[tuple[FieldInfo, ...]]
 
-    #: The docstring's paragraph about the tensors, of classes that write none.
+    #: Paragraph about the tensors for subclasses whose docstring has none.
     TENSORS: ClassVar[str] = ""
 
     #: Returns the values of all fields of a description.
@@ -355,7 +356,10 @@ def operator(cls: _DescClass) -> _DescClass:
     described = _described(cls)
     text = inspect.cleandoc(cls.__doc__ or "")
     text += "" if "\n\n" in text else f"\n\n{described.TENSORS}"
-    described.__doc__ = text if "Reference: " in text else f"{text} Reference: {cls.__name__.lower()}."
+    if "Reference: " not in text:
+        above, last = text.rsplit("\n\n", 1)
+        text = f"{above}\n\n{textwrap.fill(f'{last} Reference: {cls.__name__.lower()}.', 100)}"
+    described.__doc__ = text
     described.OPERATOR_TYPE = getattr(enums, f"DML_OPERATOR_{cls.__name__[len('DML_') : -len('_OPERATOR_DESC')]}")
     _OPERATORS[described.OPERATOR_TYPE] = described
     return cls

@@ -47,8 +47,11 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
             constants[values[constant]] = value
         includes.update(dict.fromkeys(node.includes))
         names[id(node)] = f"t{len(names)}"
-        precise = "precise " if _cancels(node, values) else ""
-        lines.append(f"    {precise}{node.glsl} {names[id(node)]} = {Template(node.code).substitute(values)};")
+        precise, code = "", node.code
+        if _cancels(node, values):
+            # Mesa 26 makes even a precise x - x zero
+            precise, code = "precise ", code.replace("- $x1", "+ -$x1")
+        lines.append(f"    {precise}{node.glsl} {names[id(node)]} = {Template(code).substitute(values)};")
         return names[id(node)]
 
     value = walk(expression)

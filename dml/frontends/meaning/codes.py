@@ -1,8 +1,8 @@
-"""Values of the codes in which formats store numbers of few bits."""
+"""The values of low-bit codes."""
 
 from __future__ import annotations
 
-#: NF4, a normal distribution's quantiles: the values of the 16 codes.
+#: NF4's 16 values: quantiles of a normal distribution.
 NF4 = (
     *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),
     *(-0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725),

@@ -1,4 +1,4 @@
-"""Scatters that DirectML lacks: of updates that are smaller than the tensor, or reduced into its elements.
+"""Scatters that DirectML lacks: with fewer updates than elements, or with updates reduced into the elements.
 
 To reduce, every row is compared with every index, so equal indices need no order. The comparisons are split to bound
 memory.

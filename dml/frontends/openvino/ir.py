@@ -175,7 +175,7 @@ class Network:
         sizes = tuple(layer.integers("shape"))
         offset, size = layer.integer("offset"), layer.integer("size")
         dtype, count = np.dtype(ELEMENT_TYPES[read_as]), prod(sizes)
-        if not count:
+        if not count and min(sizes) >= 0:
             return np.zeros(sizes, dtype)  # openvino stores a byte
         if min(sizes, default=0) < 0 or -(-count * (bits or 8 * dtype.itemsize) // 8) != size:
             raise DMLError(f"{layer}: {size} bytes are not an array of shape {sizes} of {kind}")

@@ -403,6 +403,20 @@ def test_causal_attention_hides_later_keys_whatever_the_mask(device: dml.Device,
     agree(device, "Attention", inputs, {"y": 3}, num_heads=2, unidirectional=1, mask_filter_value=filled)
 
 
+def test_masked_keys_of_halves_stay_above_later_keys(device: dml.Device) -> None:
+    """The bias would carry FLOAT16's lowest number to minus infinity."""
+    values = np.array([1, 10, 100], np.float16).reshape(1, 3, 1)
+    inputs: dict[str, Array | None] = {
+        "q": np.zeros((1, 3, 1), np.float16), "k": np.zeros((1, 3, 1), np.float16), "v": values, "bias": None,
+        "mask": ints(0, 1, 1).reshape(1, 3), "relative": np.full((1, 1, 3, 3), -20, np.float16),
+    }  # fmt: skip
+    model, given = node_model(
+        "MultiHeadAttention", inputs, {"y": (3, np.float16)}, num_heads=1, unidirectional=1,
+        mask_filter_value=float(np.finfo(np.float16).min),
+    )  # fmt: skip
+    assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-3)
+
+
 @pytest.mark.parametrize("causal", [0, 1])
 def test_attention_with_a_past(device: dml.Device, causal: int) -> None:
     inputs = {"x": floats(2, 3, 8), "w": floats(8, 24), "b": floats(24), "m": ints(5, 4), "past": floats(2, 2, 2, 2, 4)}
@@ -441,7 +455,7 @@ def test_multi_head_attention_with_heads_apart(device: dml.Device) -> None:
     agree(device, "MultiHeadAttention", inputs, {"y": 3}, num_heads=2)
 
 
-def test_the_bias_of_cross_attention_is_the_query_s(device: dml.Device) -> None:
+def test_cross_attention_adds_only_the_query_s_bias(device: dml.Device) -> None:
     """Keys and values by heads were projected before, with their bias."""
     inputs = {"q": floats(2, 3, 8), "k": floats(2, 2, 4, 4), "v": floats(2, 2, 4, 4), "b": floats(24)}
     agree(device, "MultiHeadAttention", inputs, {"y": 3}, num_heads=2)

@@ -251,7 +251,7 @@ def test_a_version_that_onnx_does_not_know() -> None:
     model.opset_import[0].version = known
     load_model(model)
     model.opset_import[0].version = known + 1
-    with pytest.raises(dml.DMLError, match=f"{known + 1}: onnx {onnx.__version__} knows versions up to {known}"):
+    with pytest.raises(dml.DMLError, match=f"imports opset {known + 1} of ai.onnx; .* knows versions up to {known}:"):
         load_model(model)
 
 

@@ -35,8 +35,8 @@ def mend(model: Any) -> None:
                 raise DMLError(f"the import of opset {entry.domain or 'ai.onnx'!r}: no version {entry.version}")
             if not standard(entry.domain) and entry.version > onnx.defs.onnx_opset_version():
                 raise DMLError(
-                    f"the import of opset 'ai.onnx' {entry.version}: onnx {onnx.__version__} knows versions up to "
-                    f"{onnx.defs.onnx_opset_version()}"
+                    f"the model imports opset {entry.version} of ai.onnx; onnx {onnx.__version__} knows versions up to "
+                    f"{onnx.defs.onnx_opset_version()}: install a newer onnx"
                 )
     if not model.ir_version:
         model.ir_version = _IR_VERSION

@@ -47,7 +47,7 @@ def gather_nd(c: IrContext) -> IrValue:
 
 @layer("OneHot")
 def one_hot(c: IrContext) -> IrValue:
-    """DirectML counts negative indices from the end; OpenVINO ignores them unless negative_indices_mode says so."""
+    """DirectML counts negative indices from the end, OpenVINO only if negative_indices_mode is "normalize"."""
     indices = c.tensor(0)
     axis = c.axis(c.layer.integer("axis", -1), len(c.sizes))
     if c.layer.text("negative_indices_mode", "ignore_negative") == "ignore_negative":

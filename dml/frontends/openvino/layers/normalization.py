@@ -66,10 +66,12 @@ def lrn(c: IrContext) -> IrValue:
     size = c.layer.integer("size")
     if size < 1:
         raise c.error(f"size must be at least 1, found {size}")
-    # Over a square, OpenVINO divides the sum of squares by the area, DirectML by the side's length
-    alpha = c.layer.number("alpha") / (1 if axes == [1] else size)
+    # OpenVINO sums (size - 1) // 2 neighbours on each side, and divides by size, or by its square. DirectML sums and
+    # divides by LocalSize, of which even ones reach further at the end.
+    odd = size - 1 if size % 2 == 0 else size
+    alpha = c.layer.number("alpha") * odd / (size if axes == [1] else size**2)
     return op.local_response_normalization(
-        x, local_size=size, alpha=alpha, beta=c.layer.number("beta"),
+        x, local_size=odd, alpha=alpha, beta=c.layer.number("beta"),
         bias=c.layer.number("bias"), cross_channel=axes == [1],
     ).reshape(*c.sizes)  # fmt: skip
 

@@ -49,6 +49,10 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
         if key.rank == 4:
             key, value = flat_heads(key), flat_heads(value)
             if node.has(3):
+                columns, given = sum(x.shape[2] for x in (query, key, value)), node.input(3, rank=1).size
+                node.check(
+                    given == columns, f"bias has {given} elements instead of {columns}: query's, key's and value's"
+                )
                 query = query + part(node.input(3, rank=1), 0, 0, query.shape[2])
                 del fields["BiasTensor"]
         fields |= {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
@@ -140,7 +144,8 @@ def _mask(
     if node.integer("unidirectional", 0):
         if numbers is not None:
             zero = node.constant(np.zeros((1, 1, 1, 1), dtype))
-            closed = zero.filled(max(filter_value, float(ml_dtypes.finfo(dtype).min)))
+            # Half of the lowest number, so that `relative` does not make it minus infinity, below later keys
+            closed = zero.filled(max(filter_value, float(ml_dtypes.finfo(dtype).min) / 2))
             masked = where(_open_keys(node, numbers, sizes, past), zero, closed)
             relative = masked if relative is None else relative + masked
         triangle = node.constant(np.tri(steps, total, past, dtype=bool)[None, None])

@@ -56,7 +56,7 @@ def product(a: OnnxValue, b: OnnxValue) -> OnnxValue:
 
 
 def _matrices(a: OnnxValue, b: OnnxValue) -> tuple[OnnxValue, OnnxValue]:
-    """Return a vector on the left as a row, and one on the right as a column."""
+    """Return both as matrices: a left vector as a row, a right one as a column."""
     if not a.rank or not b.rank:
         raise DMLError("a matrix product needs tensors of at least rank 1")
     return reshape(a, (1, *a.shape)) if a.rank == 1 else a, reshape(b, (*b.shape, 1)) if b.rank == 1 else b

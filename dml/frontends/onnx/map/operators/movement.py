@@ -269,7 +269,7 @@ def padded(
         return x
     if not x.size:
         if mode != enums.DML_PADDING_MODE_CONSTANT and 0 not in shape:
-            raise DMLError(f"only constant padding adds elements to a tensor of shape {x.shape}")
+            raise DMLError("only mode 'constant' adds elements to an empty dimension")
         return fill(x.builder, number, shape, x.dtype)
     number = np.asarray(number).item()
     return applied(op.padding, x, shape, start, end, mode, int(number) if isinstance(number, bool) else number)

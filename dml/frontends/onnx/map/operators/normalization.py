@@ -54,7 +54,7 @@ def _same(value: OnnxValue, x: OnnxValue) -> OnnxValue:
 
 @onnx_op("GroupNormalization", since=18)
 def group_normalization_(node: OnnxNode) -> OnnxValue:
-    """GroupNormalization with scale and bias per channel; before version 21 per group."""
+    """GroupNormalization with scale and bias per channel, or per group before version 21."""
     x, scale, bias = node.input(0), node.input(1), node.input(2)
     if x.rank < 2:
         raise DMLError(f"X must have at least rank 2, found shape {x.shape}")

@@ -10,6 +10,7 @@ from string import Template
 
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels import lanes
+from dml.compiler.kernels.kinds import MATH
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, ScalarNode
 
@@ -45,12 +46,12 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
         for constant, value in node.constants.items():
             values[constant] = f"{name}_{constant}_{len(constants)}"
             constants[values[constant]] = value
-        includes.update(dict.fromkeys(node.includes))
+        code, needed, precise = node.code, node.includes, "precise " if _cancels(node) else ""
+        if node.glsl == "float" and code == "$x0 - $x1" and values["x0"] == values["x1"]:
+            # Drivers simplify x - x to 0, Mesa 26 even if it is precise
+            code, needed = "is_nan($x0) || is_inf($x0) ? NOT_A_NUMBER : 0.0", (MATH,)
+        includes.update(dict.fromkeys(needed))
         names[id(node)] = f"t{len(names)}"
-        precise, code = "", node.code
-        if _cancels(node, values):
-            # Mesa 26 makes even a precise x - x zero
-            precise, code = "precise ", code.replace("- $x1", "+ -$x1")
         lines.append(f"    {precise}{node.glsl} {names[id(node)]} = {Template(code).substitute(values)};")
         return names[id(node)]
 
@@ -67,15 +68,12 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
 _SUMS = ("$x0 + $x1", "$x0 - $x1", "-$x0")
 
 
-def _cancels(node: ScalarNode, names: Mapping[str, str]) -> bool:
-    """Return whether a compiler may simplify a sum of floats, as (a + b) - b to a and a - a to 0.
-
-    That is wrong if a + b is rounded, or a is infinite. names: the operands' variables.
-    """
+def _cancels(node: ScalarNode) -> bool:
+    """Return whether a compiler may simplify a sum of floats, as (a + b) - b to a, which is wrong if a + b is rounded."""
     if node.glsl != "float" or node.code not in _SUMS[:2]:
         return False
     parts = [part for part in node.operands if isinstance(part, ScalarNode)]
-    return names["x0"] == names["x1"] or any(part.glsl == "float" and part.code in _SUMS for part in parts)
+    return any(part.glsl == "float" and part.code in _SUMS for part in parts)
 
 
 #: Functions of shaders/lib that loop over the bits of a number, and the maximum rounds of such a loop.

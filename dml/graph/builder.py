@@ -222,6 +222,8 @@ def _viewed(
         raise DMLError(
             f"view: sizes {desc.Sizes} with strides {desc.strides} reach {needed} bytes, the tensor has {total}"
         )
+    if desc.TotalTensorSizeInBytes < total:  # as a derived number, it was not given
+        return DML_BUFFER_TENSOR_DESC(data_type, sizes, strides, int(total), Flags=seen.Flags)
     return desc
 
 

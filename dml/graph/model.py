@@ -199,7 +199,7 @@ def assemble(parts: GraphParts) -> Graph:
     owned: set[int] = set()
     for graph_input, node, node_input, name in input_edges:
         tensor = _connect(inputs[graph_input], connected[node], node_input)
-        inputs[graph_input].size = tensor.TotalTensorSizeInBytes
+        inputs[graph_input].size = max(inputs[graph_input].size, tensor.TotalTensorSizeInBytes)
         if tensor.owned_by_dml:
             owned.add(graph_input)
         known, seen = input_fields[graph_input]

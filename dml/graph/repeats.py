@@ -47,8 +47,8 @@ class _Repeat:
     """An element-wise node whose result repeats elements.
 
     small: the node that computes each of them once. sources: tensors that hold them, with the strides of the result's
-    dimensions, in parts, so that it repeats along whole ones: of a copy, first what it copies; last the result of
-    ``small``.
+    dimensions, in parts, so that it repeats along whole ones: first, if the node only copies, the
+    tensor that it copies; last the result of ``small``.
     """
 
     node: Node
@@ -191,6 +191,8 @@ def _attend(node: Node, desc: _MULTIHEAD, found: dict[Value, _Repeat]) -> None:
     others = ("BiasTensor", "PastKeyTensor", "PastSequenceLengthsTensor")
     if any(name not in entries for name in names) or any(name in entries for name in others):
         return
+    if desc.OutputPresentKeyTensor is not None or desc.OutputPresentValueTensor is not None:
+        return  # which have the repeated heads
     shared = {name: _shared_heads(entries[name], heads, found) for name in names}
     counts = {None if own is None else own[1] for own in shared.values()}
     (count, *more) = counts

@@ -423,9 +423,13 @@ def test_fused_sums_are_rounded_one_by_one(device, large):
 def test_equal_infinities_have_no_difference(device):
     builder = Builder(device)
     x = builder.input("x", (4,))
-    compiled = builder.compile({"relu": op.relu(x - x), "sum": op.minimum(x + -x, x), "doubled": (x + x) - x})
+    y = op.relu(x) - op.relu(x)
+    compiled = builder.compile(
+        {"relu": op.relu(x - x), "sum": op.minimum(x + -x, x), "doubled": (x + x) - x, "equal": y}
+    )
     a = np.array([np.inf, -np.inf, np.nan, 3e38], np.float32)
     results = compiled.dispatch({"x": a})
     nothing = np.array([np.nan, np.nan, np.nan, 0], np.float32)
-    for name, expected in {"relu": nothing, "sum": nothing, "doubled": [np.nan, np.nan, np.nan, np.inf]}.items():
+    doubled, equal = [np.nan, np.nan, np.nan, np.inf], [np.nan, 0, np.nan, 0]
+    for name, expected in {"relu": nothing, "sum": nothing, "doubled": doubled, "equal": equal}.items():
         np.testing.assert_array_equal(results[name], expected)

@@ -66,6 +66,17 @@ def test_a_view_reaches_no_further_than_its_tensor(device: Any) -> None:
         x.view(data_type=FLOAT32)
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_view_of_a_part(device: Any, whole: bool) -> None:
+    """An input that only a part's view reads, or the whole first, keeps its size."""
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    graph = Builder(device)
+    t = graph.input("x", x.shape)
+    outputs = {"whole": t + 2.0} if whole else {}
+    found = graph.compile({**outputs, "part": t.view((3, 3), (4, 1)) + 1.0}).dispatch({"x": x})
+    np.testing.assert_array_equal(found["part"], x[:, :3] + 1)
+
+
 @settings(max_examples=15)
 @given(
     kinds=st.lists(

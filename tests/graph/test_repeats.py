@@ -110,7 +110,7 @@ def test_products_with_repeated_matrices(
 @pytest.mark.parametrize("dtype", [FLOAT, HALF])
 @pytest.mark.parametrize("between", ["nothing", "scale"])
 def test_repeated_keys_are_not_copied(device: dml.Device, steps: int, dtype: Any, between: str) -> None:
-    """Scaled keys are stored without repetition; some kernels read FLOAT16 from a copy in FLOAT32."""
+    """Scaled keys are stored without repetition; some kernels read FLOAT16 from copies in FLOAT32."""
     graph = Builder(device)
     data_type = dml.data_type_of(dtype)
     keys = graph.input("k", (2, 4, 512, 32), data_type)
@@ -120,7 +120,7 @@ def test_repeated_keys_are_not_copied(device: dml.Device, steps: int, dtype: Any
         wide = wide * 0.5
     program = graph.compile({"y": op.gemm(query, wide, transpose_b=True)}).program
     assert memory(program)[Space.TEMPORARY] <= (between == "scale") * keys.desc.TotalTensorSizeInBytes + (
-        4 * keys.desc.element_count if dtype == HALF else 0
+        4 * (keys.desc.element_count + query.desc.element_count) if dtype == HALF else 0
     )
 
 
@@ -172,3 +172,22 @@ def test_attention_with_repeated_heads(device: dml.Device, dtype: Any, masked: b
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3 if dtype == HALF else 2e-6)
     bound = {binding.region.size for dispatch in compiled.program.dispatches for binding in dispatch.bindings}
     assert 4 * k.nbytes not in bound
+
+
+def test_present_heads_stay_repeated(device: dml.Device) -> None:
+    rng = np.random.default_rng(2)
+    k, v, q = numbers(rng, FLOAT, 1, 2, 4, 4), numbers(rng, FLOAT, 1, 2, 4, 4), numbers(rng, FLOAT, 1, 2, 24)
+    graph = Builder(device)
+    given = {name: input_of(graph, name, x) for name, x in (("q", q), ("k", k), ("v", v))}
+    keys, values = (repeated(given[name], 3).transpose(0, 2, 1, 3).reshape(1, 4, 24) for name in "kv")
+    present = graph.output(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (1, 6, 4, 4))
+    found = graph.node(
+        dml.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC,
+        {"OutputTensor": given["q"].desc, "OutputPresentKeyTensor": present, "OutputPresentValueTensor": present},
+        QueryTensor=given["q"], KeyTensor=keys, ValueTensor=values, Scale=0.5, MaskFilterValue=-1e4, HeadCount=6,
+        MaskType=dml.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE,
+    )  # fmt: skip
+    names = {"k": "OutputPresentKeyTensor", "v": "OutputPresentValueTensor"}
+    results = graph.compile({name: found[output] for name, output in names.items()}).dispatch({"q": q, "k": k, "v": v})
+    np.testing.assert_array_equal(results["k"], np.repeat(k, 3, 1))
+    np.testing.assert_array_equal(results["v"], np.repeat(v, 3, 1))

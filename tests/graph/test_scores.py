@@ -95,3 +95,12 @@ def test_scores_that_are_needed_whole(device: dml.Device, monkeypatch: pytest.Mo
     exact = arrays["q"].astype(np.float64) @ arrays["k"].transpose(0, 1, 3, 2)
     shares = softmax(exact.transpose(0, 1, 3, 2)).transpose(0, 1, 3, 2) if which == "of queries" else softmax(exact)
     np.testing.assert_allclose(found["y"], shares @ arrays["v"], rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("batch, parts", [(1008, 2), (1009, 1)])
+def test_parts_of_few_matrices_are_too_many(batch: int, parts: int) -> None:
+    """1,009 is a prime: parts of equal sizes would have one matrix each."""
+    graph = Builder(Planner(Target(DeviceClass.CPU)))
+    q, k, v = (graph.input(name, (batch, 50, 16)) for name in "qkv")
+    y = op.gemm(op.softmax(op.gemm(q, k, transpose_b=True), [2]), v)
+    assert products(graph.compile({"y": y}).program) == 2 * parts

@@ -36,6 +36,8 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
     constants: dict[str, Constant] = {}
     includes: dict[str, None] = {}
     names: dict[int, str] = {}
+    #: The variable of each value, so that equal values are one.
+    computed: dict[tuple[str, str], str] = {}
 
     def walk(node: Expression) -> str:
         if isinstance(node, Leaf):
@@ -51,8 +53,11 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
             # Drivers simplify x - x to 0, Mesa 26 even if it is precise
             code, needed = "is_nan($x0) || is_inf($x0) ? NOT_A_NUMBER : 0.0", (MATH,)
         includes.update(dict.fromkeys(needed))
-        names[id(node)] = f"t{len(names)}"
-        lines.append(f"    {precise}{node.glsl} {names[id(node)]} = {Template(code).substitute(values)};")
+        value = Template(code).substitute(values)
+        if (node.glsl, value) not in computed:
+            computed[node.glsl, value] = f"t{len(computed)}"
+            lines.append(f"    {precise}{node.glsl} {computed[node.glsl, value]} = {value};")
+        names[id(node)] = computed[node.glsl, value]
         return names[id(node)]
 
     value = walk(expression)
@@ -69,7 +74,7 @@ _SUMS = ("$x0 + $x1", "$x0 - $x1", "-$x0")
 
 
 def _cancels(node: ScalarNode) -> bool:
-    """Return whether a compiler may simplify a sum of floats, as (a + b) - b to a, which is wrong if a + b is rounded."""
+    """Return whether a compiler may simplify a sum of floats, as (a + b) - b to a, wrong where a + b is rounded."""
     if node.glsl != "float" or node.code not in _SUMS[:2]:
         return False
     parts = [part for part in node.operands if isinstance(part, ScalarNode)]

@@ -147,14 +147,14 @@ def _parts_of_rows(
     most = min(builder.target.max_region, MOST_SCORES // 2)
     room = scores_together(builder.target, most)
     row = 4 * each * -(-keys // 4) * 4
-    together = batch if whole_batch or batch * queries * key_heads * row <= room else 1
+    together = batch if whole_batch else max(1, min(batch, room // (queries * key_heads * row)))
     group = max(1, min(key_heads, room // (together * queries * row)))
     count = max(1, min(queries, most // (together * row)))
     for first in range(0, batch, together):
         for head in range(0, key_heads, group):
             for index in range(0, queries, count):
                 own = (head, min(group, key_heads - head)), (index, min(count, queries - index))
-                yield _Rows((first, together), *own, each)
+                yield _Rows((first, min(together, batch - first)), *own, each)
 
 
 def _mask(desc: AttentionDesc, builder: ProgramBuilder) -> Operand | None:

@@ -38,12 +38,12 @@ def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
     return AttentionSoftmax(workgroup, 1 if masks_alone else steps, masks_alone)
 
 
-#: Bytes of scores above which a CPU driver takes heads one after another, at equal speed.
+#: Bytes of scores above which CPU drivers compute a few heads at a time; that is as fast if a part has enough work.
 _SCORES_ON_CPUS = 8 << 20
 
 
 def scores_together(target: Target, most: int) -> int:
-    """Return the bytes of several heads' scores in memory at once. most: the same of a single head."""
+    """Return the bytes of several heads' scores in memory at once. most: the bytes that other devices may hold."""
     return min(most, _SCORES_ON_CPUS) if profile(target).lane_by_lane else most
 
 

@@ -46,7 +46,7 @@ def largest_window(target: Target, cost: int = 1) -> int:
 def window_sharing(
     target: Target, box: Sequence[int], cost: int = 1, per_word: int = 1, *, seldom_full: bool = False
 ) -> WindowSharing:
-    """Return the division of windows of at most ``largest_window`` positions.
+    """Return how windows of at most ``largest_window`` positions are divided among invocations.
 
     box: sizes of the nested loops over a window's positions, outermost first. cost: iterations per position. per_word:
     result elements per word, where an invocation may write all of them. seldom_full: most windows have far fewer

@@ -126,6 +126,16 @@ def test_scores_of_one_head_at_a_time_on_cpus() -> None:
     assert compile_operator(desc, Target(DeviceClass.CPU)).temporary_size < 20 << 20
 
 
+def test_many_short_sequences_are_taken_together_on_cpus() -> None:
+    """1,100 sequences of 16 positions have 9 MiB of scores: two parts."""
+    tensors = [tensor("FLOAT32", (1100, 16, 64))] * 4
+    desc = dml.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(
+        **dict(zip(("QueryTensor", "KeyTensor", "ValueTensor", "OutputTensor"), tensors, strict=True)),
+        Scale=0.125, MaskFilterValue=-1e4, HeadCount=8, MaskType=dml.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE,
+    )  # fmt: skip
+    assert len(compile_operator(desc, Target(DeviceClass.CPU)).dispatches) == 2 * 3
+
+
 @pytest.mark.parametrize("data_type, bias", [("FLOAT32", False), ("FLOAT16", False), ("FLOAT16", True)])
 def test_a_past_beyond_a_binding(vulkan: VulkanDevice, data_type: str, bias: bool) -> None:
     """All keys of a head fit a binding, all keys together do not."""

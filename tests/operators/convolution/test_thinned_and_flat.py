@@ -16,6 +16,8 @@ THIN = [
     of(1, 7, 33, (16,), (1,), strides=(4,)),
     of(1, 5, 17, (6, 7, 8), (1, 1, 1), strides=(1, 2, 1)),
     of(1, 4, 16, (6, 6), (1, 1), strides=(2, 2), start=(1, 0), end=(0, 1)),
+    of(1, 4, 16, (5, 4), (1, 1), strides=(2, 1), end=(2, 0)),
+    of(1, 4, 16, (4, 1), (1, 1), strides=(1, 2), end=(1, 0)),
 ]
 #: Results of one row: many channels and few, long windows and short, wide and narrow.
 FLAT = [

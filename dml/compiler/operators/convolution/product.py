@@ -32,6 +32,9 @@ def is_strided_product(sums: WindowedSum) -> bool:
     windows, result = sums.windows, sums.result
     if windows.taps != (1, 1, 1) or windows.padding != (0, 0, 0) or windows.strides == (1, 1, 1):
         return False
+    ends = zip(result.sizes[2:], windows.strides, sums.x.sizes[2:], strict=True)
+    if any((count - 1) * step >= size for count, step, size in ends):
+        return False  # the last windows are in the end padding
     axes = [axis for axis in range(2, result.rank) if result.sizes[axis] > 1]
     sizes, strides = ([own[axis] for axis in axes] for own in (result.sizes, result.strides))
     return len(merge_dimensions(sizes, [strides])[0]) <= 1

@@ -53,11 +53,11 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
             # Drivers simplify x - x to 0, Mesa 26 even if it is precise
             code, needed = "is_nan($x0) || is_inf($x0) ? NOT_A_NUMBER : 0.0", (MATH,)
         includes.update(dict.fromkeys(needed))
-        value = Template(code).substitute(values)
-        if (node.glsl, value) not in computed:
-            computed[node.glsl, value] = f"t{len(computed)}"
-            lines.append(f"    {precise}{node.glsl} {computed[node.glsl, value]} = {value};")
-        names[id(node)] = computed[node.glsl, value]
+        formula = Template(code).substitute(values)
+        if (node.glsl, formula) not in computed:
+            computed[node.glsl, formula] = f"t{len(computed)}"
+            lines.append(f"    {precise}{node.glsl} {computed[node.glsl, formula]} = {formula};")
+        names[id(node)] = computed[node.glsl, formula]
         return names[id(node)]
 
     value = walk(expression)

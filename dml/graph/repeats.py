@@ -128,8 +128,8 @@ def _through(copied: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> li
 
 
 def _divided(dimensions: list[_Parts], into: list[_Parts]) -> list[int] | None:
-    """Return the strides of dimensions divided into the sizes of other ones; None if they are divided already, in
-    another way."""
+    """Return the strides of dimensions divided into the sizes of other ones; None if they are already
+    divided differently."""
     strides: list[int] = []
     for own, parts in zip(dimensions, into, strict=True):
         sizes = [size for size, _ in parts]

@@ -236,7 +236,7 @@ void main() {
     put();
     barrier();
     for (uint k0 = TILE_K; k0 <= K; k0 += TILE_K) {
-        // With the last steps this loads them again, without using them: a branch would cost more.
+        // After the last steps this loads elements that are not used: a branch would cost more.
         uint next = min(k0, K - TILE_K);
         load_a(first, next);
 #if ONE_TAP

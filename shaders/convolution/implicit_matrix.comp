@@ -223,7 +223,7 @@ void main() {
         barrier();
         put();
         barrier();
-        // With the last steps this loads them again, as in implicit.comp.
+        // After the last steps this loads elements that are not used, as in implicit.comp.
         uint next = min(k0, K - TILE_K);
         load_a(next);
 #if ONE_TAP

@@ -36,7 +36,7 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
     constants: dict[str, Constant] = {}
     includes: dict[str, None] = {}
     names: dict[int, str] = {}
-    #: The variable of each value, so that equal values are one.
+    # The variable of each value, so that equal values are one
     computed: dict[tuple[str, str], str] = {}
 
     def walk(node: Expression) -> str:

@@ -25,7 +25,7 @@ def random_generator(desc: DML_RANDOM_GENERATOR_OPERATOR_DESC, builder: ProgramB
     outer = next((axis for axis, size in enumerate(result.sizes) if size > 1), 0)
     for (start,), (part,) in in_places([result], builder.target.max_region, (outer,)):
         first, skip = divmod(start * math.prod(result.sizes[outer + 1 :]), BLOCK)
-        vectors = part.is_packed and (skip | part.count | part.base) % BLOCK == 0
+        vectors = part.is_packed and not any(place % BLOCK for place in (skip, part.count, part.base))
         tensors: dict[str, Bound] = {"state": read(state), "result": write(part, vector=vectors)}
         own = {**constants, "FIRST": first, "SKIP": skip}
         if next_state is not None and start == 0:

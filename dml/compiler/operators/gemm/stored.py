@@ -32,7 +32,7 @@ def stored_product(
     """Compute ``result = finish(a x b, c)`` if one dispatch can; return whether it can.
 
     numbers {..., n, k} of 2, 4 or 8 bits; scales, zeros {..., n or 1, blocks}: b is (numbers - zeros) * scales,
-    transposed. Leading dimensions as in ``matmul``.
+    transposed. Leading dimensions as in ``matmul``; c, if it is added, has the sizes of the result.
     """
     target, (m, n), k = builder.target, result.sizes[-2:], a.sizes[-1]
     blocks = scales.sizes[-1]
@@ -41,8 +41,8 @@ def stored_product(
     on_matrices = is_half(a) and multiplies_on_matrices(target, m, n, k)
     batch = result.sizes[:-2]
     operands = {"a": a, "b": transposed(numbers), "result": result}
-    if c is not None and finish.beta != 0.0:
-        operands["c"] = c.broadcast(result.sizes)
+    if c is not None:
+        operands["c"] = c
     for name, operand in (("scales", scales), ("zeros", zeros)):
         if operand is not None:
             operands[name] = operand.broadcast((*operand.sizes[:-2], n, blocks))

@@ -49,11 +49,12 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
         if key.rank == 4:
             key, value = flat_heads(key), flat_heads(value)
             if node.has(3):
-                columns, given = sum(x.shape[2] for x in (query, key, value)), node.input(3, rank=1).size
+                bias, columns = node.input(3, rank=1), sum(x.shape[2] for x in (query, key, value))
                 node.check(
-                    given == columns, f"bias has {given} elements instead of {columns}: query's, key's and value's"
+                    bias.size == columns,
+                    f"bias has {bias.size} elements instead of {columns}: query's, key's and value's",
                 )
-                query = query + part(node.input(3, rank=1), 0, 0, query.shape[2])
+                query = query + part(bias, 0, 0, query.shape[2])
                 del fields["BiasTensor"]
         fields |= {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
         new, value_size = key.shape[1], value.shape[2] // heads
@@ -122,6 +123,8 @@ def _attended(
 
 
 _MASK = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE
+#: The score of a key that no query may attend to.
+CLOSED = float(np.finfo(np.float32).min)
 
 
 def _mask(
@@ -149,7 +152,7 @@ def _mask(
             masked = where(_open_keys(node, numbers, sizes, past), zero, closed)
             relative = masked if relative is None else relative + masked
         triangle = node.constant(np.tri(steps, total, past, dtype=bool)[None, None])
-        fields = boolean_mask(triangle, sizes) | {"MaskFilterValue": float(np.finfo(np.float32).min)}
+        fields = boolean_mask(triangle, sizes) | {"MaskFilterValue": CLOSED}
     else:
         fields = _plain_mask(node, numbers, sizes, past) | {"MaskFilterValue": filter_value}
     if relative is not None:

@@ -14,10 +14,7 @@ from ..functions import join, matmul, part
 from ..node import OnnxNode
 from ..value import OnnxValue, cast, expanded, reshape, unary, where
 from .activation import softmax_along
-from .attention import flat_heads, split_heads
-
-#: The score of a masked key.
-CLOSED = float(np.finfo(np.float32).min)
+from .attention import CLOSED, flat_heads, split_heads
 
 #: Maximum bytes of scores in memory at once, half of them before their softmax.
 MOST_SCORES = 128 << 20

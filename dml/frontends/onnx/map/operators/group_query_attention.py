@@ -16,8 +16,8 @@ from ..functions import part, resized
 from ..node import OnnxNode
 from ..traced_arrays import counted, of_shape
 from ..value import OnnxValue, cast, emit, expanded, maximum, reshape
-from .attention import boolean_mask, both, refuse, refuse_attributes, split_heads
-from .attention_products import CLOSED, products
+from .attention import CLOSED, boolean_mask, both, refuse, refuse_attributes, split_heads
+from .attention_products import products
 from .key_value_cache import KeyValueCache, full_cache, inserted, inserted_in_place
 from .normalization import root_mean_square
 from .rotary import turned

@@ -174,8 +174,8 @@ class _Compiler:
         if self.optimize and self._became_view(node):
             return
         if not once and widens_scales(node, self.once):
-            ((port, value),), ((_, result),) = filter(None, node.inputs), filter(None, node.outputs)
-            self.scales[result] = self._read(value, port.tensor)
+            ((source, narrow),), ((_, wide),) = filter(None, node.inputs), filter(None, node.outputs)
+            self.scales[wide] = self._read(narrow, source.tensor)
             return
         blocks = None if once else self._read_in_place(node, builder)
         if blocks is not None:

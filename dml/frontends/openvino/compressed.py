@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -109,7 +109,7 @@ def _spread(parameter: _Array, sizes: tuple[int, ...]) -> _Array:
 def constant(network: Network, layer: IrLayer) -> Compressed | _Array:
     """Return the value of a Const layer; numbers of 4 bits stay packed."""
     kind = layer.text("element_type")
-    if kind not in ("u4", "i4"):
+    if kind not in ("u4", "i4") or 0 in layer.integers("shape"):
         return network.constant(layer)
     data, sizes = network.constant_bytes(layer)
     return Compressed(np.frombuffer(data, np.uint8), kind, sizes, layer.outputs[0].element_type)
@@ -155,7 +155,7 @@ def _scaled(c: IrContext) -> Compressed | None:
     return None
 
 
-def _takes_parameters(value: Any) -> bool:
+def _takes_parameters(value: Any) -> TypeGuard[Compressed]:
     return isinstance(value, Compressed) and value.element_type in _FLOATS
 
 

@@ -191,6 +191,8 @@ def build(network: Network, graph: Builder, numbers: Mapping[str, npt.NDArray[An
         if numbers and context.layer.name in numbers:
             return numbers[context.layer.name]
         built.parameters[context.layer.name] = context.layer
+        if 0 in context.sizes:
+            return np.zeros(context.sizes, ELEMENT_TYPES[context.layer.outputs[0].element_type])
         return graph.input(context.layer.name, context.sizes, context.data_type)
 
     def result(context: IrContext) -> None:
@@ -267,6 +269,7 @@ def _run(
     Layers that are computed on the host add no nodes.
     """
     # imported here, because these modules import this one
+    from dml.frontends.openvino.empty import without_elements
     from dml.frontends.openvino.numbers import known
     from dml.frontends.openvino.sizes import infer_sizes
 
@@ -291,7 +294,8 @@ def _run(
             result(context)
         else:
             try:
-                results: Any = compressed(context)
+                results: Any = without_elements(context)
+                results = compressed(context) if results is None else results
                 results = known(context) if results is None else results
                 results = _LAYERS[layer.type](context) if results is None else results
             except DMLError as error:

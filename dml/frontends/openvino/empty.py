@@ -28,7 +28,8 @@ def without_elements(c: IrContext) -> list[IrValue] | None:
 
 
 def _dtype(c: IrContext) -> np.dtype[Any]:
-    return np.dtype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
+    found: np.dtype[Any] = np.dtype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
+    return found
 
 
 def _filled(number: float) -> Callable[[IrContext], _Array]:

@@ -371,12 +371,9 @@ def _scratch(device: Device, size: int) -> DML_BUFFER_BINDING | None:
 
 
 def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer | DML_BUFFER_BINDING]) -> list[DML_BUFFER_BINDING | None]:
-    left = (buffer if isinstance(buffer, DML_BUFFER_BINDING) else _whole(buffer) for buffer in buffers)
-    return [None if slot.tensor is None else next(left) for slot in slots]
-
-
-def _whole(buffer: Buffer) -> DML_BUFFER_BINDING:
-    return DML_BUFFER_BINDING(buffer, 0, buffer.size)
+    left = iter(buffers)
+    found = [None if slot.tensor is None else next(left) for slot in slots]
+    return [DML_BUFFER_BINDING(item, 0, item.size) if isinstance(item, Buffer) else item for item in found]
 
 
 def _judged(

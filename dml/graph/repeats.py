@@ -46,9 +46,9 @@ def read_unrepeated(graph: Graph) -> None:
 class _Repeat:
     """An element-wise node whose result repeats elements.
 
-    small: the node that computes each of them once. sources: tensors that hold them, with the strides of the result's
-    dimensions, in parts, so that it repeats along whole ones: first, if the node only copies, the
-    tensor that it copies; last the result of ``small``.
+    small: computes each of these elements once. sources: the tensors to read instead, best first: the copied tensor if
+    the node only copies, and the result of ``small``. Each is viewed with the result's dimensions, divided so that the
+    result repeats along whole ones.
     """
 
     node: Node
@@ -88,7 +88,7 @@ def _repeats(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
 
 
 def _original(entry: _Entry, found: dict[Value, _Repeat]) -> tuple[list[_Parts], _Entry]:
-    """Return an input's dimensions over the tensor that it repeats, and that tensor; else over its own."""
+    """Return an input's dimensions as parts of the repeated tensor's, and that tensor; else its own."""
     port, value = entry
     if value in found:
         for source in found[value].sources:
@@ -99,7 +99,7 @@ def _original(entry: _Entry, found: dict[Value, _Repeat]) -> tuple[list[_Parts],
 
 
 def _through(copied: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> list[_Parts] | None:
-    """Return the dimensions of a copy's reader over the tensor that was copied; None if no strides express them."""
+    """Return the sizes and strides with which a copy's reader can read the original; None if there are none."""
     sizes, (steps,) = merge_dimensions(copied.Sizes, [copied.strides])
     packed = packed_strides(sizes)
     room = [size - 1 for size in sizes]
@@ -231,7 +231,7 @@ def _reads(node: Node, inputs: Sequence[_Entry | None]) -> None:
 
 
 def _read_nodes(nodes: Sequence[Node], found: dict[Value, _Repeat]) -> list[Node]:
-    """Return the nodes and the small ones, without those that nothing reads."""
+    """Return the nodes, each with its small one before it, without those of both that nothing reads."""
     small = {repeat.node: repeat.small for repeat in found.values()}
     optional = {*small, *small.values()}
     left: list[Node] = []

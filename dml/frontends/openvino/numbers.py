@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.frontends.openvino.compressed import SMALL
 from dml.frontends.openvino.convert import IrContext
 from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
 
 _Numbers = npt.NDArray[Any]
-#: Larger arrays are data, and computed on the device.
-_MOST = 1024
 
 
 def _divided(c: IrContext, a: _Numbers, b: _Numbers) -> _Numbers:
@@ -100,7 +99,8 @@ def known(c: IrContext) -> list[_Numbers] | None:
     if function is None or any(isinstance(value, Tensor) for value in c.values):
         return None
     arrays = [np.asarray(value) for value in c.values]
-    if sum(map(np.size, arrays)) + sum(abs(prod(port.sizes)) for port in c.layer.outputs) > _MOST:
+    # larger arrays are data
+    if sum(map(np.size, arrays)) + sum(abs(prod(port.sizes)) for port in c.layer.outputs) > SMALL:
         return None
     try:
         with np.errstate(all="ignore"):

@@ -72,7 +72,7 @@ def reduce(
 
 
 def _once(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Operand:
-    """Return the operand with stride 0 along the axes if it does not vary along them, even if its size there is 1."""
+    """Broadcast an operand that does not vary along the axes: its stride there is 0, even where the size is 1."""
     wide = operand.broadcast(sizes)
     return wide.view(sizes, tuple(0 if axis in axes else stride for axis, stride in enumerate(wide.strides)))
 
@@ -170,7 +170,7 @@ def _packed(monoid: Monoid) -> list[Expression]:
 
 
 def _position(place: Expression, sizes: Sequence[int], part: Box) -> Expression:
-    """Return the row-major index, in a tensor of ``sizes``, of ``place``, a row-major index within the part."""
+    """Convert ``place``, a row-major index within a part, to one within the whole tensor of ``sizes``."""
     terms: list[str] = []
     constants: dict[str, Any] = {}
     own = whole = 1

@@ -9,6 +9,7 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
+from dml.frontends.openvino.compressed import SMALL
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
@@ -210,9 +211,11 @@ def log_softmax(c: IrContext) -> IrValue:
 
 @layer("Convert", "ConvertLike")
 def convert(c: IrContext) -> IrValue:
-    value = c.value(0)
+    value, wanted = c.value(0), np.dtype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
     if not isinstance(value, Tensor):
-        return value.astype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
+        if value.size <= SMALL or wanted.itemsize <= value.itemsize:
+            return value.astype(wanted)
+        value = c.as_tensor(value)  # no larger copy of a constant is kept
     if c.layer.outputs[0].element_type == "boolean":
         return op.logical_not(op.equals(value, 0))
     return value if value.data_type == c.data_type else op.cast(value, c.data_type)

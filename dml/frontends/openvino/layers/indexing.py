@@ -27,7 +27,8 @@ def gather(c: IrContext) -> IrValue:
         if rows is not None:
             return rows.reshape(*c.sizes)
     x, indices = c.tensor(0), c.tensor(1)
-    axis, batches = c.axis(axis, x.rank), c.axis(batches, indices.rank + 1)
+    axis = c.axis(axis, x.rank)
+    batches = c.axis(batches, indices.rank if batches < 0 else indices.rank + 1)
     if not batches:
         return op.gather(x, indices, axis).reshape(*c.sizes)
     if axis < batches:

@@ -68,3 +68,19 @@ def test_max_pool_windows_beyond_the_input(device, tmp_path):
         ]
 
     both(device, tmp_path, make, random(1, 2, 5, 6), random(1, 2, 5))
+
+
+def test_layers_of_the_first_opset(device, tmp_path):
+    """Its BatchNormInference has the data third, Gather takes indices of bytes, Broadcast has axes in any mode."""
+    o1 = pytest.importorskip("openvino.opset1")
+    parameters = [o.constant(RNG.uniform(0.5, 2, 3).astype(np.float32)) for _ in range(4)]
+
+    def make(a, i):
+        gamma, beta, mean, variance = parameters
+        return [
+            o1.batch_norm_inference(a, gamma, beta, mean, variance, 0.01),
+            o1.gather(a, i, np.array(1)),
+            o1.broadcast(o.constant(random(1, 4)), np.array([3, 2, 4])),
+        ]
+
+    both(device, tmp_path, make, random(2, 3, 4), np.array([2, 0], np.uint8))

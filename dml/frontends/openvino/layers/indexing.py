@@ -27,6 +27,8 @@ def gather(c: IrContext) -> IrValue:
         if rows is not None:
             return rows.reshape(*c.sizes)
     x, indices = c.tensor(0), c.tensor(1)
+    if indices.desc.dtype.itemsize < 4:  # opset1 takes any integers
+        indices = op.cast(indices, enums.DML_TENSOR_DATA_TYPE_INT32)
     axis = c.axis(axis, x.rank)
     batches = c.axis(batches, indices.rank if batches < 0 else indices.rank + 1)
     if not batches:

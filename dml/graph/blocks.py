@@ -75,10 +75,8 @@ def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operan
     if weights is None or not _is_read_stored(node, weights):
         return None
     sizes = (weights.sizes, *(weights.counts or weights.sizes,) * 2)
-    entries = (entry for entry in node.inputs if entry is not None)
-    return StoredWeights(
-        *(_seen(read(value, port.tensor), own) for own, (port, value) in zip(sizes, entries, strict=False))
-    )
+    operands = (read(value, port.tensor) for port, value in filter(None, node.inputs))
+    return StoredWeights(*(operand.view(own, operand.strides) for own, operand in zip(sizes, operands, strict=False)))
 
 
 def _is_read_stored(node: Node, weights: _Weights) -> bool:
@@ -275,7 +273,3 @@ def _matrix(sizes: tuple[int, ...]) -> _Sizes | None:
 
 def is_packed(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
     return tuple(tensor.strides) == tuple(packed_strides(tensor.Sizes))
-
-
-def _seen(operand: Operand, sizes: tuple[int, ...]) -> Operand:
-    return operand.view(sizes, operand.strides)

@@ -71,15 +71,15 @@ def _find(node: Node, found: dict[Value, _Repeat]) -> None:
     if len(strides) < len(divided) or kept == sizes:
         return
     tensor = packed_tensor(port.tensor.DataType, kept)
-    inputs = [_seen(entry, kept, own) for own, (_, entry) in zip(strides, read, strict=True)]
+    inputs = [_viewed(entry, kept, own) for own, (_, entry) in zip(strides, read, strict=True)]
     small = Node(node.labels, None, [*inputs], [None], node.expression)
     written = Port(port.name, port.item, tensor), Value(small, tensor.TotalTensorSizeInBytes)
     small.outputs = [written]
     connect(small, small)
     steps = [step if size == own else 0 for step, size, own in zip(tensor.strides, sizes, kept, strict=True)]
-    sources = [_seen(written, sizes, steps)]
+    sources = [_viewed(written, sizes, steps)]
     if isinstance(node.expression, Leaf) and inputs[0][0].tensor.DataType == tensor.DataType:
-        sources.insert(0, _seen(read[0][1], sizes, strides[0]))
+        sources.insert(0, _viewed(read[0][1], sizes, strides[0]))
     found[result] = _Repeat(node, small, sources)
 
 
@@ -142,7 +142,7 @@ def _divided(dimensions: list[_Parts], into: list[_Parts]) -> list[int] | None:
     return strides
 
 
-def _seen(entry: _Entry, sizes: _Sizes, strides: Sequence[int]) -> _Entry:
+def _viewed(entry: _Entry, sizes: _Sizes, strides: Sequence[int]) -> _Entry:
     """View an input with other sizes and strides."""
     port, value = entry
     tensor = replace(port.tensor, Sizes=sizes, Strides=tuple(strides), DimensionCount=len(sizes))
@@ -171,7 +171,7 @@ def _multiply(node: Node, place: int, found: dict[Value, _Repeat]) -> None:
         strides = _divided(whole, [*into[:-2], *whole[-2:]])
         assert strides is not None
         sizes = tuple(size for size, _ in chain(batch, *whole[-2:]))
-        views.append(_seen(given, sizes, strides))
+        views.append(_viewed(given, sizes, strides))
     *inputs, output = views
     _reads(node, inputs)
     assert output is not None
@@ -218,7 +218,7 @@ def _shared_heads(entry: _Entry, heads: int, found: dict[Value, _Repeat]) -> tup
         if repeat or each * count != heads or any(stride != size * step for _, stride in outer) or len(outer) > 1:
             continue
         dimensions = [*chain(*parts[:-1]), (count * size, step)]
-        return _seen(source, tuple(own for own, _ in dimensions), [stride for _, stride in dimensions]), count
+        return _viewed(source, tuple(own for own, _ in dimensions), [stride for _, stride in dimensions]), count
     return None
 
 

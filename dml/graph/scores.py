@@ -34,7 +34,7 @@ class Scores(NamedTuple):
         return _result(self.product)[0].tensor
 
     def firsts(self) -> range:
-        """Return the first matrix of each part."""
+        """Return the index of the first matrix of each part."""
         return range(0, math.prod(self.tensor.Sizes[:-2]), self.together)
 
     def sizes(self, whole: _Sizes) -> _Sizes:

@@ -491,6 +491,35 @@ def test_convolutions(
     assert_close(found, run(seen_as(), desc, inputs)["OutputTensor"], least=4e-4)
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+def test_convolutions_whose_padded_copy_alone_exceeds_a_binding(seen_as: SeenAs, batch: int) -> None:
+    """FLOAT16 tensors fit, but not the copy in FLOAT32: parts are direct convolutions, too."""
+    rng = np.random.default_rng(15)
+    x = rng.uniform(-1, 1, (batch, 8, 48, 48)).astype(np.float16)
+    w = rng.uniform(-1, 1, (8, 8, 5, 5)).astype(np.float16)
+    desc = dml.DML_CONVOLUTION_OPERATOR_DESC(
+        InputTensor=like(x),
+        FilterTensor=like(w),
+        BiasTensor=None,
+        OutputTensor=like(x),
+        Mode=dml.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        Direction=dml.DML_CONVOLUTION_DIRECTION_FORWARD,
+        Strides=(1, 1),
+        Dilations=(1, 1),
+        StartPadding=(2, 2),
+        EndPadding=(2, 2),
+        OutputPadding=(0, 0),
+        GroupCount=1,
+        FusedActivation=RELU,
+    )
+    compiled = in_parts(seen_as, desc, batch * 70_000)
+    kernels = {dispatch.source.name for dispatch in compiled.program.dispatches}
+    assert "shaders/convolution/direct.comp" in kernels
+    assert "shaders/convolution/general.comp" not in kernels
+    inputs = {"InputTensor": x, "FilterTensor": w}
+    assert_close(compiled.dispatch(inputs)["OutputTensor"], run(seen_as(), desc, inputs)["OutputTensor"])
+
+
 # --- graphs -----------------------------------------------------------------------------------------------------------
 
 

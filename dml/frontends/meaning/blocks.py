@@ -52,8 +52,8 @@ def reshaped_blocks(sizes: Sequence[int], counts: Sequence[int], wanted: Sequenc
 
 
 def _merged(group: Sequence[tuple[int, int]]) -> int | None:
-    """Return the number of blocks along merged dimensions: inside the first one with fewer parameters than numbers,
-    one parameter must serve all."""
+    """Return the number of blocks along the merged dimensions; None if a block is not contiguous in them: after a
+    dimension with blocks of several numbers, all others must have a single block."""
     total, is_inside = 1, False
     for size, count in group:
         if is_inside and count != 1:
@@ -64,7 +64,7 @@ def _merged(group: Sequence[tuple[int, int]]) -> int | None:
 
 
 def _divided(count: int, sizes: Sequence[int]) -> list[int] | None:
-    """Return the parameters along each of the dimensions into which one with ``count`` blocks is divided."""
+    """Divide ``count`` blocks of a dimension among those of ``sizes`` that replace it; None if they do not fit."""
     own = []
     for size in sizes:
         if count % size == 0:

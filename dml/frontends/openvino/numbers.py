@@ -30,7 +30,7 @@ def _scattered(c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers, 
 
 
 def _broadcast(c: IrContext, x: _Numbers, sizes: _Numbers, axes: _Numbers | None = None) -> _Numbers:
-    if axes is not None:  # mode "explicit"
+    if axes is not None and c.layer.text("mode", "numpy") == "explicit":
         x = x.reshape([x.shape[list(axes).index(index)] if index in axes else 1 for index in range(sizes.size)])
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(map(int, sizes))))
 

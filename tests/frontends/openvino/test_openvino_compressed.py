@@ -166,3 +166,39 @@ def test_256_mib_of_four_bits_take_no_more_than_300(tmp_path, kind, rows):
     needs = compiled.needs()
     assert needs.by_use["weights"] <= 267 * MIB
     assert needs.by_use["weights"] + needs.by_use["intermediates"] <= 300 * MIB
+
+
+def codes(kind, *sizes):
+    """Return a constant of random codes of floats, without NaN and infinity."""
+    data = RNG.integers(0, 256, prod(sizes) * (4 if kind == "nf4" else 8) // 8).astype(np.uint8)
+    return held(kind, *sizes, data=data if kind == "nf4" else data & 0xB7)
+
+
+@pytest.mark.parametrize("kind", ["nf4", "f8e4m3", "f8e5m2"])
+@pytest.mark.parametrize("in_parts", [True, False])
+def test_codes_of_floats(device, tmp_path, monkeypatch, kind, in_parts):
+    if in_parts:
+        monkeypatch.setattr("dml.compiler.selection.stored_weights._PART_BYTES", 12 * 64 * 5)
+    w = o.convert(o.reshape(codes(kind, 32, 64), np.array([32, 64]), False), "f16")
+    w = o.convert(o.multiply(w, scales(32, 1)), "f32")
+    groups = o.multiply(o.convert(codes(kind, 4, 8, 64), "f32"), scales(4, 1, 64, dtype=np.float32))
+    groups = o.reshape(groups, np.array([32, 64]), False)
+    both(device, tmp_path, lambda a: o.matmul(a, w, False, True), random(2, 3, 64), tolerance=2e-3)
+    both(device, tmp_path, lambda a: o.matmul(a, groups, True, False), random(32, 3), tolerance=2e-3)
+    rows = [np.array([[31, 0], [7, 7]]), np.array(3)]
+    both(device, tmp_path, lambda i, j: [o.gather(w, i, np.array(0)), o.gather(w, j, np.array(0))], *rows)
+    both(device, tmp_path, lambda i: [o.gather(groups, i, np.array(0)), o.gather(w, i, np.array(1))], rows[0])
+
+
+@pytest.mark.parametrize("kind", ["nf4", "f8e5m2"])
+def test_large_codes_of_floats_need_little_working_memory(tmp_path, kind):
+    n, k = 4096, 4096
+    w = o.multiply(o.convert(codes(kind, n, k), "f32"), scales(n, 1, dtype=np.float32))
+    x, index = o.parameter([1, k], np.float32, name="x"), o.parameter([3], np.int64, name="index")
+    results = [o.result(o.matmul(x, w, False, True)), o.result(o.gather(w, index, np.array(0)))]
+    ov.save_model(ov.Model(results, [x, index], "m"), tmp_path / "m.xml", compress_to_fp16=False)
+    network = read_network(tmp_path / "m.xml")
+    compiled = cast(Any, CompiledNetwork(network, cast(Any, Planner(TARGETS["CPU"]))).compiled)
+    needs = compiled.needs().by_use
+    assert needs["weights"] <= 1.1 * n * k * (0.5 if kind == "nf4" else 1)
+    assert needs["intermediates"] <= 24 * MIB

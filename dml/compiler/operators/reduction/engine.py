@@ -50,7 +50,7 @@ def reduce(
     what = Combination(monoid, element, [expression for _, expression in results])
     stored = [operand for operand, _ in results]
     fixed = leaves_of(*what.finish) - {0}
-    inputs = [_once(operand, inputs[0].sizes, axes) if i in fixed else operand for i, operand in enumerate(inputs)]
+    inputs = [_repeated(operand, inputs[0].sizes, axes) if i in fixed else operand for i, operand in enumerate(inputs)]
     operands, kept = kept_first(inputs, axes, stored, in_order=positional)
     sizes, most = operands[0].sizes, builder.target.max_region
     dimensions = range(len(sizes))
@@ -71,7 +71,7 @@ def reduce(
             _reduce_boxes(builder, layout, what, reduced_boxes)
 
 
-def _once(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Operand:
+def _repeated(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Operand:
     """Broadcast an operand that does not vary along the axes: its stride there is 0, even where the size is 1."""
     wide = operand.broadcast(sizes)
     return wide.view(sizes, tuple(0 if axis in axes else stride for axis, stride in enumerate(wide.strides)))

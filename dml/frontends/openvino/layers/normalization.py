@@ -17,6 +17,8 @@ from dml.graph.builder import Tensor
 @layer("BatchNormInference")
 def batch_norm(c: IrContext) -> IrValue:
     x, gamma, beta, mean, variance = c.tensors()
+    if c.layer.version == "opset1":
+        gamma, beta, x = x, gamma, beta
     return op.batch_normalization(x, mean, variance, gamma, beta, epsilon=c.layer.number("epsilon"))
 
 

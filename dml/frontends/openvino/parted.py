@@ -24,6 +24,7 @@ from .convert import check_layers, check_types, counted_outputs, is_mapped, resu
 from .host_process import HostModel
 from .ir import ELEMENT_TYPES, IrLayer, IrPort, Network, with_sizes
 from .ir_writing import ir_bytes
+from .loops import stopped_by_data
 from .networks import CompiledNetwork, assumed_shape
 
 _Array = npt.NDArray[Any]
@@ -63,8 +64,12 @@ def _name(layer: IrLayer, output: int) -> str:
 
 
 def on_host(network: Network) -> list[IrLayer]:
-    """Return the layers that cannot run on the device: their type, or that of a layer inside, is not mapped."""
-    return [layer for layer in network.layers if layer.type not in _SPECIAL and not _is_taken(layer)]
+    """Return the layers that cannot run on the device: their type, or that of a layer inside, is not mapped, or they
+    loop until a computed value says so."""
+    stopped = stopped_by_data(network)
+    return [
+        layer for layer in network.layers if layer.type not in _SPECIAL and (layer in stopped or not _is_taken(layer))
+    ]
 
 
 def _is_taken(layer: IrLayer) -> bool:
@@ -119,6 +124,13 @@ class PartedNetwork:
                 raise
             hint = "install openvino to run layers that it supports on its CPU plugin"
             raise DMLError(f"{error.message}; {hint}", error.hresult) from None
+        stopped = stopped_by_data(network)
+        if stopped and not (fallback and has_openvino()):
+            raise DMLError(
+                f"these layers loop until a computed value says so, which only the host can: "
+                f"{'; '.join(str(layer) for layer in network.layers if layer in stopped)}",
+                HRESULT.E_NOTIMPL,
+            )
         self.parameters = {layer.name: layer for layer in network.layers if layer.type == "Parameter"}
         self._network = network
         ends = [layer for layer in network.layers if layer.type == "Result"]
@@ -206,10 +218,15 @@ class _NetworkPart:
 
     def run(self, values: Mapping[str, _Array]) -> dict[str, _Array]:
         feeds = {name: values[name] for name in self.inputs}
-        # The device has no tensors without elements, such as the rows of a NonZero that found none.
-        if self.on_host or not all(array.size for array in feeds.values()):
+        try:
+            compiled = None if self.on_host else self.compiled_for(feeds)
+        except DMLError:
+            # Few layers take tensors without elements, such as the rows of a NonZero that found none.
+            if all(array.size for array in feeds.values()) or not has_openvino():
+                raise
+            compiled = None
+        if compiled is None:
             return dict(zip(self.outputs, self._on_host()(list(feeds.values())), strict=True))
-        compiled = self.compiled_for(feeds)
         found = compiled({name: array for name, array in feeds.items() if name in compiled.parameters})
         return {value: found[name] for name, value in self._results.items()}
 
@@ -240,12 +257,6 @@ class _NetworkPart:
     def _on_host(self) -> _HostNetwork:
         with self._lock:
             if self._host is None:
-                if not has_openvino():
-                    raise DMLError(
-                        "a tensor without elements cannot go to the device; install openvino to run such "
-                        "a part on its CPU plugin",
-                        HRESULT.DXGI_ERROR_UNSUPPORTED,
-                    )
                 self._host = _HostNetwork(self.network)
             return self._host
 

@@ -287,6 +287,15 @@ def _cubic(x: Tensor) -> Tensor:
     return torch.where(x < 1, (1.5 * x - 2.5) * x * x + 1, torch.where(x < 2, outer, 0.0))
 
 
+def _extremum(operator: Any) -> Callable[..., Any]:
+    """Return the operator over all dimensions if none are named; the exporter requires names."""
+
+    def reduced(x: Tensor, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
+        return operator(x, list(range(x.ndim)), keepdim) if not dim and x.ndim else NotImplemented
+
+    return reduced
+
+
 def _scatter_reduce(
     x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -353,6 +362,8 @@ _RESIZED = [
 FAST_PATHS: dict[Any, Callable[..., Any]] = {
     torch.ops.aten.cross_entropy_loss.default: _cross_entropy,
     torch.ops.aten.copy.default: _copy,
+    torch.ops.aten.amax.default: _extremum(torch.ops.aten.amax.default),
+    torch.ops.aten.amin.default: _extremum(torch.ops.aten.amin.default),
     torch.ops.aten.scatter_reduce.two: _scatter_reduce,
     torch.ops.aten.special_erfcx.default: _erfcx,
     torch.ops.aten.avg_pool2d.default: _average_pooling,

@@ -10,7 +10,16 @@ import dml
 from dml import DMLError, enums
 from dml.arguments import checked
 from dml.capability import operator_introduced, tensor_data_type_supported
-from dml.enums.naming import by_name, did_you_mean, edit_distance, named, near, prefix_of, short_name, short_names
+from dml.enums.naming import (
+    by_name,
+    did_you_mean,
+    edit_distance,
+    named,
+    prefix_of,
+    short_name,
+    short_names,
+    similar_names,
+)
 
 KINDS = [kind for name, kind in vars(enums).items() if name.startswith("DML_") and isinstance(kind, enum.EnumMeta)]
 
@@ -46,7 +55,7 @@ def test_a_level_may_be_written_with_a_point():
     ],
 )
 def test_near_names_of_operators(text, expected):
-    assert near(text, short_names(dml.DML_OPERATOR_TYPE)) == expected
+    assert similar_names(text, short_names(dml.DML_OPERATOR_TYPE)) == expected
 
 
 @pytest.mark.parametrize(

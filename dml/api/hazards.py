@@ -86,8 +86,9 @@ def _not_in_place(compiled: CompiledOperator, source: BoundRange, output: BoundR
     """Return why the output may not overwrite the input; "" if it may.
 
     DirectML's pages allow it for single operators, never for graphs, whose nodes may read an input after another node
-    has written an output. They do not mention layouts: an element must have the place of its result, or another
-    invocation would read it too late. ADAM_OPTIMIZER's page excepts its training step, which all elements read.
+    has written an output. They do not mention layouts: an element and its result must share their place in memory, else
+    another invocation may overwrite the element before it is read. ADAM_OPTIMIZER's page excepts its training step,
+    which all elements read.
     """
     if not compiled.in_place:
         return f"{compiled.label} does not execute in place"

@@ -18,7 +18,7 @@ class CompiledPattern:
 
     @property
     def numbers(self) -> Iterator[int]:
-        """Yield the numbers that differ between its instances."""
+        """Yield the traced numbers of the program and of its bindings' fields."""
         yield from self._program.numbers
         yield from numbers_in([self._compiled.input_fields, self._compiled.output_fields])
 

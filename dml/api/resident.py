@@ -68,10 +68,6 @@ class _Output(NamedTuple):
         return found if self.is_array else found[0]
 
 
-def _called(key: object) -> str:
-    return f"by index {key}" if isinstance(key, int) else f"tensor {key!r}"
-
-
 class Resident:
     """Runs a compiled operator on arrays. Thread-safe: runs are serialized."""
 
@@ -307,7 +303,8 @@ class Resident:
         for key, value in given.items():
             name = self._known[key] if isinstance(key, int) and 0 <= key < len(self._known) else key
             if name not in self._names:
-                raise DMLError(f"{self._compiled.label}: no input {_called(key)}; it has {self._inputs_in_words()}")
+                called = f"by index {key}" if isinstance(key, int) else f"tensor {key!r}"
+                raise DMLError(f"{self._compiled.label}: no input {called}; it has {self._inputs_in_words()}")
             inputs[name] = value
         return inputs
 

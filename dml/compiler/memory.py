@@ -59,7 +59,7 @@ def _lives(dispatches: Sequence[Dispatch]) -> dict[int, _Life]:
                 if offset + size > life.size:
                     life.size = offset + size
     for life in lives.values():
-        life.size = _aligned(life.size)
+        life.size = -(-life.size // REGION_ALIGNMENT) * REGION_ALIGNMENT
     return lives
 
 
@@ -132,7 +132,3 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> tuple[int, dict[int, int]
         before[last] = []
     assert best is not None
     return best
-
-
-def _aligned(size: int) -> int:
-    return -(-size // REGION_ALIGNMENT) * REGION_ALIGNMENT

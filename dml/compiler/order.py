@@ -77,7 +77,7 @@ def _needed(dispatches: Sequence[Dispatch]) -> list[list[int]]:
     """Return the earlier dispatches that each one must follow."""
     resources, needed = _Resources(), list[list[int]]()
     for number, dispatch in enumerate(dispatches):
-        needed.append(sorted(set(_met(dispatch, resources))))
+        needed.append(sorted(set(_dependencies(dispatch, resources))))
         _touch(dispatch, resources, number)
     return needed
 
@@ -88,7 +88,7 @@ def _levels(dispatches: Sequence[Dispatch]) -> list[int]:
     most = -1
     for dispatch in dispatches:
         highest = -1
-        # as max(_met(...)) would find it, without the touches of lower levels
+        # as max(_dependencies(...)) would find it, without the touches of lower levels
         for (space, index, start, size), access, _ in dispatch.bindings:
             resource = resources.get((space, index))
             if resource is not None and highest < most:
@@ -108,13 +108,13 @@ def count_barriers(dispatches: Sequence[Dispatch]) -> int:
     """Count the barriers that the runtime inserts in this order."""
     resources, count = _Resources(), 0
     for dispatch in dispatches:
-        if next(_met(dispatch, resources), None) is not None:
+        if next(_dependencies(dispatch, resources), None) is not None:
             count, resources = count + 1, _Resources()
         _touch(dispatch, resources, 0)
     return count
 
 
-def _met(dispatch: Dispatch, resources: _Resources) -> Iterator[int]:
+def _dependencies(dispatch: Dispatch, resources: _Resources) -> Iterator[int]:
     """Yield the number of each earlier touch that the dispatch depends on."""
     reading = Access.READ
     for (space, index, start, size), access, _ in dispatch.bindings:

@@ -69,6 +69,12 @@ def cut(operands: Sequence[Operand], most: int, axes: Sequence[int]) -> tuple[in
     return tuple(_even(sizes[axis], extents[axis], _vector_step(operands, axis)) for axis in axes)
 
 
+def in_row_major_order(sizes: Sequence[int], extents: Sequence[int]) -> tuple[int, ...]:
+    """Return extents no larger than these whose parts are each a range of the elements in row-major order."""
+    last = max((axis for axis, size in enumerate(sizes) if extents[axis] < size), default=-1)
+    return tuple(1 if axis < last else extents[axis] for axis in range(len(sizes)))
+
+
 def words(sizes: Sequence[int], strides: Sequence[int]) -> Operand:
     """Return a placeholder for a temporary of 32-bit elements that each part will need, to pass to ``cut``.
 

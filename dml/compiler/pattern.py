@@ -67,7 +67,7 @@ class ProgramPattern:
 
     @property
     def numbers(self) -> Iterator[int]:
-        """Yield the numbers that differ between its instances."""
+        """Yield the traced numbers of the program."""
         program = self._program
         every: list[int | None] = [*program.inputs, *program.outputs, program.temporary_size, program.persistent_size]
         for region in program.owned.values():

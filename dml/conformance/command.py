@@ -112,7 +112,7 @@ def conformance(
 
         check(reproducers)
     from dml.conformance.runner import Conduct
-    from dml.conformance.running import Asked, run
+    from dml.conformance.running import RunRequest, run
     from dml.conformance.suite import Suite, parse_shard
 
     size = "quick" if quick else "full" if full else "default"
@@ -121,7 +121,7 @@ def conformance(
 
     variables = {DUMP_VARIABLE: str(dump.absolute())} if dump is not None else {}
     conduct = Conduct(timeout, jobs, smallest=dump is None, variables=variables)
-    ended = run(Asked(suite, tuple(device or ()), tuple(axis or ()), resume), conduct, Console(stderr=True))
+    ended = run(RunRequest(suite, tuple(device or ()), tuple(axis or ()), resume), conduct, Console(stderr=True))
     _write(ended.report, json, junit, html)
     if reproducers is not None:
         _reproduce(ended.report, reproducers)

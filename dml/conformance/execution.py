@@ -247,23 +247,23 @@ def _run(device: Device, run: RecordedCase) -> tuple[list[npt.NDArray[np.uint8]]
     run.commands.execute()
     found = [buffer.read(np.uint8, buffer.size) for buffer in run.outputs]
     this, before = replace(run, found=found), _BEFORE.pop(device, None)
-    beyond_temporary = _beyond_temporary(this.temporary, _EARLIER)
+    temporary_overrun = _temporary_overrun(this.temporary, _EARLIER)
     if this.temporary is not None:  # an atomic maximum of unsigned words changes 0, but not -1
         this.temporary.Buffer.write(np.zeros(GUARD, np.uint8), this.temporary.SizeInBytes)
     this.again()
-    beyond_temporary = beyond_temporary or _beyond_temporary(this.temporary, 0)
+    temporary_overrun = temporary_overrun or _temporary_overrun(this.temporary, 0)
     if before is not None:
         before.again()
     _BEFORE[device] = this
     wrong = None
-    if beyond := _beyond(found) or beyond_temporary:
-        wrong = "outside", beyond
+    if overrun := _overrun(found) or temporary_overrun:
+        wrong = "outside", overrun
     elif differing := this.differing() or (before.differing() if before is not None else ""):
         wrong = "repetition", differing
     return [data[GUARD : len(data) - GUARD] for data in found], wrong
 
 
-def _beyond(found: Sequence[npt.NDArray[np.uint8]]) -> str:
+def _overrun(found: Sequence[npt.NDArray[np.uint8]]) -> str:
     """Name the first guard byte that was written; empty if none was."""
     for index, data in enumerate(found):
         wrong = data != UNTOUCHED
@@ -273,7 +273,7 @@ def _beyond(found: Sequence[npt.NDArray[np.uint8]]) -> str:
     return ""
 
 
-def _beyond_temporary(temporary: DML_BUFFER_BINDING | None, guard: int) -> str:
+def _temporary_overrun(temporary: DML_BUFFER_BINDING | None, guard: int) -> str:
     """Name the first byte after the temporary resource that differs from ``guard``; empty if there is none."""
     if temporary is None:
         return ""
@@ -371,12 +371,9 @@ def _scratch(device: Device, size: int) -> DML_BUFFER_BINDING | None:
 
 
 def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer | DML_BUFFER_BINDING]) -> list[DML_BUFFER_BINDING | None]:
-    left = (buffer if isinstance(buffer, DML_BUFFER_BINDING) else _whole(buffer) for buffer in buffers)
-    return [None if slot.tensor is None else next(left) for slot in slots]
-
-
-def _whole(buffer: Buffer) -> DML_BUFFER_BINDING:
-    return DML_BUFFER_BINDING(buffer, 0, buffer.size)
+    left = iter(buffers)
+    found = [None if slot.tensor is None else next(left) for slot in slots]
+    return [DML_BUFFER_BINDING(item, 0, item.size) if isinstance(item, Buffer) else item for item in found]
 
 
 def _judged(

@@ -102,51 +102,49 @@ def pointwise(
     limit: Limit | Callable[[Any], Limit] = EXACT,
     inputs: InputMaker | None = None,
     absolute: Callable[..., Any] | None = None,
-    types: Mapping[str, Any] | None = None,
+    types: str | None = None,
     as_bits: bool = False,
-    **parameters: Mapping[str, Any],
+    **parameters: Mapping[str, Any] | str,
 ) -> Subject:
     """Register an operator.
 
     compute: its reference, a function of an array per input (float64 or Python integers) and the attributes by name.
     limit: the limit of float results, or a function from a description to it. absolute: an additional error, a function
-    of the same arguments. parameters: fields of the description by name; ``output`` is the output's data type if it
-    differs from the inputs'. as_bits: the reference takes the elements' bits as NumPy's unsigned integers.
+    of the same arguments. types: the tensor whose data types vary, by default the first one. parameters: fields of the
+    description by name; ``output`` names the output if its data type differs from the inputs'. as_bits: the reference
+    takes the elements' bits as NumPy's unsigned integers.
     """
-    fields = [info.name for info in operator.fields_info if info.is_tensor]
-    of = types or types_of(operator, fields[0])
-    own: dict[str, Mapping[str, Any]] = {"type": of, "sizes": ALL_RANKS if len(of) <= 3 else SIZES, **parameters}
+    of = types_of(operator, types or next(info.name for info in operator.fields_info if info.is_tensor))
+    own = {"type": of, "sizes": ALL_RANKS if len(of) <= 3 else SIZES, **parameters}
     if len(operator.input_names) == 2:
         own["second"] = REPEATED
+    (output,) = operator.output_names
 
-    def describe(choice: Choice) -> OperatorDesc:
-        tensors = {name: tensor(choice.type, choice.sizes) for name in fields}
+    def describe(choice: Choice) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
         if "second" in own:
-            tensors[fields[1]] = choice.second(tensors[fields[1]])
+            fields[operator.input_names[1]] = choice.second(tensor(choice.type, choice.sizes))
         if "output" in own:
-            (name,) = operator.output_names
-            tensors[name] = tensor(choice.output, choice.sizes)
-        more: dict[str, Any] = {}
+            fields[output] = tensor(choice.output, choice.sizes)
         for name in parameters.keys() - {"output"}:
             given = getattr(choice, name)
-            more |= given(choice) if callable(given) else given
-        return operator(**{**tensors, **more})
+            fields |= given(choice) if callable(given) else given
+        return fields
 
-    def reference(desc: OperatorDesc, given: Inputs) -> Mapping[str, Expected]:
+    def reference(desc: OperatorDesc, given: Inputs) -> Expected:
         attributes = typed_limits(attributes_of(desc), given[operator.input_names[0]].dtype)
         see = bits_of if as_bits else exact
         arrays = [see(given[name]) for name in operator.input_names]
-        (output,) = operator.output_names
         kind = numpy_dtype(getattr(desc, output).DataType)
         with np.errstate(all="ignore"):
             arrays[0] = scaled(arrays[0], attributes.pop("ScaleBias", None), given[operator.input_names[0]].dtype)
             values = np.asarray(compute(*arrays, **attributes))
             if as_bits:
                 values = values.view(kind) if values.dtype.itemsize == kind.itemsize else values.astype(kind)
-                return {output: Expected(values.astype(np.float64) if kind.kind == "f" else values)}
+                return Expected(values.astype(np.float64) if kind.kind == "f" else values)
             values = values.astype(np.float64) if kind.kind == "f" else wrapped(values, kind)
             off = 0.0 if absolute is None or kind.kind != "f" else absolute(*arrays, **attributes)
-        return {output: (limit if isinstance(limit, Limit) else limit(desc)).expected(values, kind, off)}
+        return (limit if isinstance(limit, Limit) else limit(desc)).expected(values, kind, off)
 
     return subject(operator, parameters=own, describe=describe, reference=reference, inputs=inputs)
 

@@ -26,7 +26,7 @@ from dml.errors import DMLError
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunRequest:
     """The requested run. resume: path of its journal, existing or new."""
 
     suite: Suite
@@ -44,25 +44,26 @@ class Ended:
     journal: Path | None
 
 
-def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
+def run(request: RunRequest, conduct: Conduct, console: Console) -> Ended:
     """Run a suite on its devices and axes, or the rest of one with a journal, showing progress on the console.
 
     Raises DMLError for a run that is not possible, or if the journal cannot be written.
     """
-    is_there = asked.resume is not None and asked.resume.exists()
+    is_there = request.resume is not None and request.resume.exists()
     if is_there:
-        assert asked.resume is not None
-        journal = Journal.resume(asked.resume)
-        _check(asked, journal)
+        assert request.resume is not None
+        journal = Journal.resume(request.resume)
+        _check(request, journal)
         suite = from_record(journal.head["suite"])
         chosen = find(journal.devices)
         cases = _cases(suite, console)
     else:
-        suite = asked.suite
+        suite = request.suite
         cases = _cases(suite, console)
-        chosen = places(asked.devices, asked.axes)
+        chosen = places(request.devices, request.axes)
         head = report.started(suite.record(len(cases)))
-        path = asked.resume or cache.root() / "conformance" / f"{head['created'].replace(':', '')}-{os.getpid()}.jsonl"
+        name = f"{head['created'].replace(':', '')}-{os.getpid()}.jsonl"
+        path = request.resume or cache.root() / "conformance" / name
         journal = Journal.begin(path, head, [place.record() for place in chosen])
     parts = [PlacePart(cases, None, is_whole=False) for _ in chosen]
     left = ["the run ended before this case"] * len(chosen)
@@ -83,7 +84,7 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
         interrupted = True
     record = journal.report(parts, left)
     is_done = all(each["complete"] for each in record["runs"])
-    if is_done and asked.resume is None:
+    if is_done and request.resume is None:
         journal.path.unlink(missing_ok=True)
     return Ended(record, interrupted, None if is_done else journal.path)
 
@@ -100,21 +101,21 @@ def _part(suite: Suite, choosing: Choosing, cases: list[str], console: Console) 
     return PlacePart(cases, None) if found is None else PlacePart([*cases, *suite.part(found.added)], found)
 
 
-def _check(asked: Asked, journal: Journal) -> None:
+def _check(request: RunRequest, journal: Journal) -> None:
     """Refuse options that do not match the resumed journal."""
     recorded = journal.head["suite"]
-    if asked.suite != Suite() and asked.suite.record(recorded["cases"]) != recorded:
+    if request.suite != Suite() and request.suite.record(recorded["cases"]) != recorded:
         raise DMLError(
-            f"{journal.path} is the journal of another suite: {_said(recorded)}; omit options that choose cases"
+            f"{journal.path} is the journal of another suite: {_described(recorded)}; omit options that choose cases"
         )
-    if asked.devices or asked.axes:
-        wanted = {(place.device.name, place.axis) for place in places(asked.devices, asked.axes)}
+    if request.devices or request.axes:
+        wanted = {(place.device.name, place.axis) for place in places(request.devices, request.axes)}
         if wanted != {(device["name"], device["axis"]) for device in journal.devices}:
             names = ", ".join(report.title(device) for device in journal.devices)
             raise DMLError(f"{journal.path} is the journal of a run on {names}; leave out --device and --as")
 
 
-def _said(suite: Record) -> str:
+def _described(suite: Record) -> str:
     return ", ".join(f"{name} {value}" for name, value in suite.items() if value not in ([], "1/1"))
 
 

@@ -38,18 +38,18 @@ def memory_of(asked: int | None) -> int | None:
     return mebibytes(MEMORY_VARIABLE) if asked is None else asked << 20
 
 
-def run(places: Sequence[DeviceAxis], asked: Strain, console: Console) -> bool:
+def run(places: Sequence[DeviceAxis], options: Strain, console: Console) -> bool:
     """Stress each device on each axis and print the work done; return whether all results were right."""
     is_right = True
     for place in places:
         name = title(place.record())
         with console.status(f"{name}: opening the device") as status:
-            done = _apart(place, asked, lambda far: status.update(f"{name}: {told(far)}"))  # noqa: B023
+            done = _in_process(place, options, lambda far: status.update(f"{name}: {told(far)}"))  # noqa: B023
         console.print(Text(f"{name}: {told(done)}"), soft_wrap=True)
         if done.wrong:
             is_right = False
             console.print(Text(f"{name}: wrong: {done.wrong}", "bold red"), soft_wrap=True)
-            console.print(Text(f"again: {command(place, asked)}"), soft_wrap=True)
+            console.print(Text(f"again: {command(place, options)}"), soft_wrap=True)
         else:
             console.print(Text(f"{name}: nothing wrong", "green"), soft_wrap=True)
     return is_right
@@ -64,24 +64,24 @@ def told(done: Done) -> str:
     )
 
 
-def command(place: DeviceAxis, asked: Strain) -> str:
+def command(place: DeviceAxis, options: Strain) -> str:
     """Return the command that repeats a run."""
-    words = ["dml conformance --stress", f"--seed {asked.seed}", f"--minutes {asked.seconds / 60:g}"]
-    words += [f"--threads {asked.threads}", f"--device '{place.which}'", f"--as {place.axis}"]
-    if asked.memory is not None:
-        words.append(f"--memory {math.ceil(asked.memory / (1 << 20))}")
+    words = ["dml conformance --stress", f"--seed {options.seed}", f"--minutes {options.seconds / 60:g}"]
+    words += [f"--threads {options.threads}", f"--device '{place.which}'", f"--as {place.axis}"]
+    if options.memory is not None:
+        words.append(f"--memory {math.ceil(options.memory / (1 << 20))}")
     return " ".join(words)
 
 
-def _apart(place: DeviceAxis, asked: Strain, heard: Callable[[Done], None]) -> Done:
+def _in_process(place: DeviceAxis, options: Strain, report: Callable[[Done], None]) -> Done:
     """Stress a device on an axis in another process."""
-    request = {"device": place.device.index, "axis": place.axis, **asdict(asked)}
+    request = {"device": place.device.index, "axis": place.axis, **asdict(options)}
     process = subprocess.Popen(
         [*WORKER, json.dumps(request)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
-    timer = threading.Timer(asked.seconds + _GRACE, process.kill)
+    timer = threading.Timer(options.seconds + _GRACE, process.kill)
     timer.start()
     done, is_last = Done(), False
     try:
@@ -89,7 +89,7 @@ def _apart(place: DeviceAxis, asked: Strain, heard: Callable[[Done], None]) -> D
             answer: dict[str, Any] = json.loads(line)
             is_last = answer.pop("last")
             done = Done(**answer)
-            heard(done)
+            report(done)
         status = process.wait()
     finally:
         timer.cancel()

@@ -14,7 +14,7 @@ from dml.conformance import families
 from dml.conformance.graphs import GraphDesc
 from dml.conformance.layouts import LAYOUTS, named_layout
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, OpenLabels, Parameters, ReadChoice, Skip, opened, types_of
+from dml.conformance.parameters import Choice, OpenLabels, Parameters, ReadChoice, Skip, opened, tensor, types_of
 from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
 
@@ -111,27 +111,49 @@ class Subject:
         if self.inputs is not None:
             return self.inputs(desc, values)
         found: dict[str, Any] = {}
-        for name, tensor in desc.inputs():
-            if isinstance(tensor, tuple):
-                found[name] = [values.fill(item) for item in tensor]
-            elif tensor is not None:
-                found[name] = values.fill(tensor)
+        for name, given in desc.inputs():
+            if isinstance(given, tuple):
+                found[name] = [values.fill(item) for item in given]
+            elif given is not None:
+                found[name] = values.fill(given)
         return found
 
 
 _SUBJECTS: dict[str, Subject] = {}
 
 
-def subject(operator: type[OperatorDesc] | type[GraphDesc], *, parameters: Parameters, **fields: Any) -> Subject:
+def subject(
+    operator: type[OperatorDesc] | type[GraphDesc],
+    *,
+    parameters: Mapping[str, Mapping[str, Any] | str],
+    describe: Callable[[Choice], Any] = lambda choice: {},
+    reference: Callable[[Any, Inputs], Outputs | Expected],
+    **more: Any,
+) -> Subject:
     """Make and register an operator's subject; each operator has one.
 
-    By default, the first parameter, ``type``, has the data types of the operator's first tensor.
+    parameters: a tensor's name stands for its data types; ``type`` comes first, by default the first tensor's types.
+    describe: returns a graph, or the operator's fields; required tensors that it leaves out get the choice's ``type``
+    and ``sizes``. reference: may return the only output's expected values.
     """
-    if "type" not in parameters:
-        assert issubclass(operator, OperatorDesc)
-        first = next(info.name for info in operator.fields_info if info.is_tensor)
-        parameters = {"type": types_of(operator, first), **parameters}
-    result = Subject(operator, parameters, **fields)
+    labels: dict[str, Any] = dict(parameters)
+    if issubclass(operator, OperatorDesc):
+        tensors = [info for info in operator.fields_info if info.is_tensor]
+        labels = {"type": tensors[0].name, **parameters}
+        labels = {name: types_of(operator, of) if isinstance(of, str) else of for name, of in labels.items()}
+
+    def described(choice: Choice) -> Any:
+        found = describe(choice)
+        if issubclass(operator, GraphDesc):
+            return found
+        missing = [info.name for info in tensors if not info.optional and info.name not in found]
+        return operator(**{name: tensor(choice.type, choice.sizes) for name in missing}, **found)
+
+    def expected(desc: Any, inputs: Inputs) -> Outputs:
+        found = reference(desc, inputs)
+        return {next(name for name, _ in desc.outputs()): found} if isinstance(found, Expected) else found
+
+    result = Subject(operator, labels, described, expected, **more)
     assert result.name not in _SUBJECTS, f"{result.name} already has a subject"
     _SUBJECTS[result.name] = result
     return result

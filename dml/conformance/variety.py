@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dml.conformance.limits import Expected
 from dml.conformance.parameters import Choice, Skip, sizes
 from dml.conformance.values import Values, integer_range, is_float
-from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION
+from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, numpy_dtype
 
 Array = npt.NDArray[Any]
 
@@ -55,6 +55,12 @@ SCALARS: dict[str, Any] = {
 def union_of(value: Any, kind: np.dtype[Any]) -> DML_SCALAR_UNION:
     """Return a number of a data type as a scalar union."""
     return DML_SCALAR_UNION(Bytes=np.array(value, kind).astype(kind.newbyteorder("<")).tobytes())
+
+
+def scalar_fields(choice: Choice, name: str) -> dict[str, Any]:
+    """Return a scalar union of the choice's ``type`` and ``value``, and its data type, by field."""
+    kind = numpy_dtype(choice.type)
+    return {f"{name}DataType": choice.type, name: union_of(choice.value(kind), kind)}
 
 
 def any_bits(values: Values, tensor: DML_BUFFER_TENSOR_DESC) -> Array:

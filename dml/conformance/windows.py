@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dml.conformance.limits import sum_of_products
+from dml.conformance.limits import Expected, sum_of_products
 from dml.conformance.parameters import Choice, Skip, sizes
 from dml.conformance.references.rounded import Rounded
-from dml.conformance.subject import Outputs
 from dml.descriptors.base import OperatorDesc
 from dml.shapes import pooled_sizes
 
@@ -68,9 +67,9 @@ def window_parameters(operator: type[OperatorDesc], **more: Any) -> dict[str, An
     return {"sizes": SIZES, **WINDOW, **dilated, **more}
 
 
-def gathered(values: Any, terms: Any, desc: Any) -> Outputs:
+def gathered(values: Any, terms: Any, desc: Any) -> Expected:
     """Expect a gradient whose elements each sum at most one window of output gradients, whose magnitudes add up to
     ``terms``."""
     count = 3 * math.prod(desc.WindowSize)  # each may have been divided
     sums = Rounded(values, sum_of_products(count, terms, np.dtype(np.float32), values))
-    return {"OutputGradientTensor": sums.expected(desc.OutputGradientTensor, "a float32 sum in any order")}
+    return sums.expected(desc.OutputGradientTensor, "a float32 sum in any order")

@@ -45,7 +45,7 @@ def named(kind: type[_Enum], text: str, where: str) -> _Enum:
 
 def nearby(kind: type[Enum], text: str) -> str:
     """Return the end of an error message for an unknown enumerator: similar names, if any."""
-    close = near(text.removeprefix(prefix_of(kind)), short_names(kind))
+    close = similar_names(text.removeprefix(prefix_of(kind)), short_names(kind))
     return f"; near it: {', '.join(close[:8])}{', ...' if len(close) > 8 else ''}" if close else ""
 
 
@@ -73,7 +73,7 @@ _ALIASES = {
 }
 
 
-def near(text: str, known: Iterable[str]) -> list[str]:
+def similar_names(text: str, known: Iterable[str]) -> list[str]:
     """Return the names that ``text`` may mean.
 
     First come names with a word that begins with the text (GELU: ACTIVATION_GELU), in the order of ``known``.

@@ -73,7 +73,7 @@ def cut(
             continue
         earliest = max((level for level in before if level is not None), default=0)
         levels.append(earliest + (earliest % 2 != (index in host)))
-    live = _behind([writers[name] for name in outputs if name in writers], reads, writers)
+    live = _with_predecessors([writers[name] for name in outputs if name in writers], reads, writers)
     parts = []
     for level in sorted({0, *(level for index in live if (level := levels[index]) is not None)}):
         own = {index for index in live if levels[index] == level}
@@ -85,7 +85,7 @@ def cut(
         read = {writers[name] for index in own for name in reads[index] if name in writers} | {
             writers[name] for name in needed
         }
-        inside = own | _behind([index for index in read if levels[index] is None], reads, writers)
+        inside = own | _with_predecessors([index for index in read if levels[index] is None], reads, writers)
         order = [nodes[index] for index in sorted(inside)]
         if not order:
             continue
@@ -108,6 +108,6 @@ def _after(level: int | None, late: bool) -> int | None:
     return level + 1 if level is not None and late else level
 
 
-def _behind(start: Iterable[int], reads: Sequence[Collection[str]], writers: dict[str, int]) -> set[int]:
+def _with_predecessors(start: Iterable[int], reads: Sequence[Collection[str]], writers: dict[str, int]) -> set[int]:
     """Return these nodes and all their predecessors."""
     return reachable(start, lambda index: [writers[name] for name in reads[index] if name in writers])

@@ -104,8 +104,8 @@ def symbolic_sizes(inputs: Iterable[ValueSummary], sizes: Mapping[str, int] | No
 
 
 class Explained(NamedTuple):
-    """The operators of a node and the lowest feature level that supports all of them; or on_host, its runtime on the
-    host."""
+    """A node's operators and the lowest feature level that supports them all. on_host: the runtime that computes the
+    node on the host instead."""
 
     node: str
     operators: list[str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from dml import descriptors as d
@@ -72,13 +72,28 @@ def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operan
     read: returns a value in a description's view.
     """
     weights = weights_of(node)
-    if weights is None or not all(_reads_stored(reader, index, weights) for reader, index in readers_of(node)):
+    if weights is None or not _is_read_stored(node, weights):
         return None
     sizes = (weights.sizes, *(weights.counts or weights.sizes,) * 2)
-    entries = (entry for entry in node.inputs if entry is not None)
-    return StoredWeights(
-        *(_seen(read(value, port.tensor), own) for own, (port, value) in zip(sizes, entries, strict=False))
-    )
+    operands = (read(value, port.tensor) for port, value in filter(None, node.inputs))
+    return StoredWeights(*(operand.view(own, operand.strides) for own, operand in zip(sizes, operands, strict=False)))
+
+
+def _is_read_stored(node: Node, weights: _Weights) -> bool:
+    return all(_reads_stored(reader, index, weights) for reader, index in readers_of(node))
+
+
+def widens_scales(node: Node, once: Collection[Node]) -> bool:
+    """Whether a node widens FLOAT16 scales only of weights that their readers read as stored: the scales are read as
+    stored, too. once: the nodes that initialization computes."""
+    weights = weights_of(node)
+    if weights is None or weights.counts is not None or not is_packed(weights.tensor):
+        return False
+    for reader, index in readers_of(node):
+        own = weights_of(reader) if index == 1 and isinstance(reader.desc, d.DML_DEQUANTIZE_OPERATOR_DESC) else None
+        if own is None or reader in once or not _is_read_stored(reader, own):
+            return False
+    return True
 
 
 def is_streamed(node: Node, target: Target) -> bool:
@@ -258,7 +273,3 @@ def _matrix(sizes: tuple[int, ...]) -> _Sizes | None:
 
 def is_packed(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
     return tuple(tensor.strides) == tuple(packed_strides(tensor.Sizes))
-
-
-def _seen(operand: Operand, sizes: tuple[int, ...]) -> Operand:
-    return operand.view(sizes, operand.strides)

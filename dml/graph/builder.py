@@ -222,7 +222,7 @@ def _viewed(
         raise DMLError(
             f"view: sizes {desc.Sizes} with strides {desc.strides} reach {needed} bytes, the tensor has {total}"
         )
-    if desc.TotalTensorSizeInBytes < total:  # as a derived number, it was not given
+    if desc.TotalTensorSizeInBytes < total:  # a size derived from sizes and strides gives way to the given one
         return DML_BUFFER_TENSOR_DESC(data_type, sizes, strides, int(total), Flags=seen.Flags)
     return desc
 

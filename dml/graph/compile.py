@@ -23,7 +23,7 @@ from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
-from dml.graph.blocks import StoredWeights, blocks_of
+from dml.graph.blocks import StoredWeights, blocks_of, widens_scales
 from dml.graph.fusion import fuse
 from dml.graph.joins import JoinPlan, has_own_words, is_readable, plan_joins
 from dml.graph.kept import computed_once, copies_late
@@ -57,6 +57,8 @@ class _Compiler:
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
         #: Weights that products and gathers read in their stored form, and matrices that products read in a stack.
         self.blocks: dict[Value, StoredWeights | Stack] = {}
+        #: Widened scales -> the FLOAT16 scales that readers of stored weights read instead.
+        self.scales: dict[Value, Operand] = {}
         #: Gathers without a kernel, and the stacks that replace their results.
         self.gathers: set[Node] = set()
         self.stacks: dict[Value, Stack] = {}
@@ -171,6 +173,10 @@ class _Compiler:
         builder.node, builder.nodes = node.label, node.numbers
         if self.optimize and self._became_view(node):
             return
+        if not once and widens_scales(node, self.once):
+            ((source, narrow),), ((_, wide),) = filter(None, node.inputs), filter(None, node.outputs)
+            self.scales[wide] = self._read(narrow, source.tensor)
+            return
         blocks = None if once else self._read_in_place(node, builder)
         if blocks is not None:
             ((_, weights),) = filter(None, node.outputs)
@@ -207,7 +213,13 @@ class _Compiler:
             ((_, result),) = filter(None, node.outputs)
             self.stacks[result] = stack_of(node, self._read, self._indices(node, builder))
             return self.stacks[result]
-        return dequantized_stack(node, self.stacks, self._read) or blocks_of(node, self._read)
+        return dequantized_stack(node, self.stacks, self._read_stored) or blocks_of(node, self._read_stored)
+
+    def _read_stored(self, value: Value, tensor: DML_BUFFER_TENSOR_DESC) -> Operand:
+        """Like ``_read``, but of FLOAT16 scales themselves."""
+        if value in self.scales:
+            return self.scales[value].view(tensor.Sizes, tensor.strides)
+        return self._read(value, tensor)
 
     def _indices(self, node: Node, builder: ProgramBuilder) -> Operand:
         """Return a gather's indices as {P}."""

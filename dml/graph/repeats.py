@@ -46,9 +46,9 @@ def read_unrepeated(graph: Graph) -> None:
 class _Repeat:
     """An element-wise node whose result repeats elements.
 
-    small: the node that computes each of them once. sources: tensors that hold them, with the strides of the result's
-    dimensions, in parts, so that it repeats along whole ones: first, if the node only copies, the
-    tensor that it copies; last the result of ``small``.
+    small: computes each of these elements once. sources: the tensors to read instead, best first: the copied tensor if
+    the node only copies, and the result of ``small``. Each is viewed with the result's dimensions, divided so that the
+    result repeats along whole ones.
     """
 
     node: Node
@@ -71,15 +71,15 @@ def _find(node: Node, found: dict[Value, _Repeat]) -> None:
     if len(strides) < len(divided) or kept == sizes:
         return
     tensor = packed_tensor(port.tensor.DataType, kept)
-    inputs = [_seen(entry, kept, own) for own, (_, entry) in zip(strides, read, strict=True)]
+    inputs = [_viewed(entry, kept, own) for own, (_, entry) in zip(strides, read, strict=True)]
     small = Node(node.labels, None, [*inputs], [None], node.expression)
     written = Port(port.name, port.item, tensor), Value(small, tensor.TotalTensorSizeInBytes)
     small.outputs = [written]
     connect(small, small)
     steps = [step if size == own else 0 for step, size, own in zip(tensor.strides, sizes, kept, strict=True)]
-    sources = [_seen(written, sizes, steps)]
+    sources = [_viewed(written, sizes, steps)]
     if isinstance(node.expression, Leaf) and inputs[0][0].tensor.DataType == tensor.DataType:
-        sources.insert(0, _seen(read[0][1], sizes, strides[0]))
+        sources.insert(0, _viewed(read[0][1], sizes, strides[0]))
     found[result] = _Repeat(node, small, sources)
 
 
@@ -88,7 +88,7 @@ def _repeats(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
 
 
 def _original(entry: _Entry, found: dict[Value, _Repeat]) -> tuple[list[_Parts], _Entry]:
-    """Return an input's dimensions over the tensor that it repeats, and that tensor; else over its own."""
+    """Return an input's dimensions as parts of the repeated tensor's, and that tensor; else its own."""
     port, value = entry
     if value in found:
         for source in found[value].sources:
@@ -99,7 +99,7 @@ def _original(entry: _Entry, found: dict[Value, _Repeat]) -> tuple[list[_Parts],
 
 
 def _through(copied: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> list[_Parts] | None:
-    """Return the dimensions of a copy's reader over the tensor that was copied; None if no strides express them."""
+    """Return the sizes and strides with which a copy's reader can read the original; None if there are none."""
     sizes, (steps,) = merge_dimensions(copied.Sizes, [copied.strides])
     packed = packed_strides(sizes)
     room = [size - 1 for size in sizes]
@@ -142,7 +142,7 @@ def _divided(dimensions: list[_Parts], into: list[_Parts]) -> list[int] | None:
     return strides
 
 
-def _seen(entry: _Entry, sizes: _Sizes, strides: Sequence[int]) -> _Entry:
+def _viewed(entry: _Entry, sizes: _Sizes, strides: Sequence[int]) -> _Entry:
     """View an input with other sizes and strides."""
     port, value = entry
     tensor = replace(port.tensor, Sizes=sizes, Strides=tuple(strides), DimensionCount=len(sizes))
@@ -171,7 +171,7 @@ def _multiply(node: Node, place: int, found: dict[Value, _Repeat]) -> None:
         strides = _divided(whole, [*into[:-2], *whole[-2:]])
         assert strides is not None
         sizes = tuple(size for size, _ in chain(batch, *whole[-2:]))
-        views.append(_seen(given, sizes, strides))
+        views.append(_viewed(given, sizes, strides))
     *inputs, output = views
     _reads(node, inputs)
     assert output is not None
@@ -218,7 +218,7 @@ def _shared_heads(entry: _Entry, heads: int, found: dict[Value, _Repeat]) -> tup
         if repeat or each * count != heads or any(stride != size * step for _, stride in outer) or len(outer) > 1:
             continue
         dimensions = [*chain(*parts[:-1]), (count * size, step)]
-        return _seen(source, tuple(own for own, _ in dimensions), [stride for _, stride in dimensions]), count
+        return _viewed(source, tuple(own for own, _ in dimensions), [stride for _, stride in dimensions]), count
     return None
 
 
@@ -231,7 +231,7 @@ def _reads(node: Node, inputs: Sequence[_Entry | None]) -> None:
 
 
 def _read_nodes(nodes: Sequence[Node], found: dict[Value, _Repeat]) -> list[Node]:
-    """Return the nodes and the small ones, without those that nothing reads."""
+    """Return the nodes, each with its small one before it, without those of both that nothing reads."""
     small = {repeat.node: repeat.small for repeat in found.values()}
     optional = {*small, *small.values()}
     left: list[Node] = []

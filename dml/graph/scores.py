@@ -34,7 +34,7 @@ class Scores(NamedTuple):
         return _result(self.product)[0].tensor
 
     def firsts(self) -> range:
-        """Return the first matrix of each part."""
+        """Return the index of the first matrix of each part."""
         return range(0, math.prod(self.tensor.Sizes[:-2]), self.together)
 
     def sizes(self, whole: _Sizes) -> _Sizes:
@@ -80,7 +80,7 @@ def _scores(mixed: Node, target: Target) -> Scores | None:
     most = max(1, scores_together(target, total) * count // total)
     fitting = (number for number in range(min(most, count - 1), 0, -1) if count % number == 0)
     together = next((n for n in fitting if all(_divides(batch, n) for batch in batches)), count)
-    # Of few matrices each, the parts would be too many
+    # Parts of few matrices would be too many
     return None if together == count or 4 * together < most else Scores(product, softmax, mixed, together)
 
 

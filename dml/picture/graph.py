@@ -28,7 +28,7 @@ def graph_picture(
     times: results of ``compiled.profile``. After compilation, ``Builder.graph`` is a Builder's description.
     """
     node_descs: list[Any] = [wrapper.Desc for wrapper in desc.Nodes]
-    # Any: a compiled graph has the right kind of edge everywhere
+    # Typed Any: a compiled graph's lists hold the right kinds of edges
     incoming: list[Any] = [wrapper.Desc for wrapper in desc.InputEdges]
     between: list[Any] = [wrapper.Desc for wrapper in desc.IntermediateEdges]
     outgoing: list[Any] = [wrapper.Desc for wrapper in desc.OutputEdges]

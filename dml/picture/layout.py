@@ -194,7 +194,7 @@ def _coordinates(layers: list[list[_Place]]) -> None:
     for layer in layers:
         x = 0.0
         for before, place in zip([None, *layer], layer, strict=False):
-            x += 0.0 if before is None else _apart(before, place)
+            x += 0.0 if before is None else _distance(before, place)
             place.x = x
         for place in layer:
             place.x -= x / 2
@@ -222,8 +222,8 @@ def _straighten(layers: list[list[_Place]], ways: list[list[_Place]]) -> None:
 
     def is_free(place: _Place, x: float) -> bool:
         before, after = neighbours[id(place)]
-        return (before is None or x - before.x >= _apart(before, place)) and (
-            after is None or after.x - x >= _apart(place, after)
+        return (before is None or x - before.x >= _distance(before, place)) and (
+            after is None or after.x - x >= _distance(place, after)
         )
 
     for way in sorted(ways, key=len, reverse=True):
@@ -243,7 +243,7 @@ def _settle(layer: list[_Place], wanted: list[float]) -> None:
     blocks: list[tuple[float, float, int]] = []  # (weighted mean, weight, members), after subtraction of the distances
     shift, shifts = 0.0, []
     for index, place in enumerate(layer):
-        shift += _apart(layer[index - 1], place) if index else 0.0
+        shift += _distance(layer[index - 1], place) if index else 0.0
         shifts.append(shift)
         mean, weight, members = wanted[index] - shift, 1.0 if place.box is not None else LINE_WEIGHT, 1
         while blocks and blocks[-1][0] >= mean:
@@ -257,7 +257,7 @@ def _settle(layer: list[_Place], wanted: list[float]) -> None:
             index += 1
 
 
-def _apart(first: _Place, second: _Place) -> float:
+def _distance(first: _Place, second: _Place) -> float:
     gap = BOX_GAP if first.box is not None and second.box is not None else LINE_GAP
     return (first.width + second.width) / 2 + gap
 

@@ -16,7 +16,7 @@ import os
 import re
 import struct
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +75,12 @@ def _add(folder: Path, dispatch: Dispatch, kernel: bytes) -> Path:
 def _kernel(dispatch: Dispatch, text: str) -> dict[str, Any]:
     """Describe the parts of a dispatch that all dispatches of its kernel share."""
     workgroup = {axis: int(size) for axis, size in _WORKGROUP.findall(text)}
+    buffers = {number: name.removesuffix("_Buffer") for number, name in _BUFFER.findall(text)}
     return {
         "kernel": dispatch.label,
         "target": target_of(dispatch.source),
         "workgroup": [workgroup.get(axis, 1) for axis in "xyz"],
-        "buffers": [_name(_buffers(text), binding) for binding in range(len(dispatch.bindings))],
+        "buffers": [buffers.get(str(binding), str(binding)) for binding in range(len(dispatch.bindings))],
         "dispatches": [],
     }
 
@@ -124,13 +125,3 @@ def _value(kind: str, bits: int) -> int | float | str:
         value: float = struct.unpack("<f", struct.pack("<I", bits))[0]
         return value if math.isfinite(value) else str(value)
     return bits
-
-
-def _buffers(text: str) -> dict[int, str]:
-    """Return the names of the storage buffers by binding."""
-    return {int(binding): name.removesuffix("_Buffer") for binding, name in _BUFFER.findall(text)}
-
-
-def _name(named: Mapping[int, str], number: int) -> str:
-    """Return the name, or the number if the text has none."""
-    return named.get(number, str(number))

@@ -96,7 +96,7 @@ def _prepared(program: Program, kept: list[Region]) -> Iterator[_Prepared]:
         for region, access, _ in dispatch.bindings:
             if region.space is Space.PERSISTENT and access.writes:
                 number = islands.number(region)
-                # other dispatches write initialization's temporaries
+                # a region outside the islands is a temporary of initialization
                 if number >= 0 and region.offset < islands.spans[number][1]:
                     names[number] = _described(program, dispatch)
                     sources[number] = sources.get(number, frozenset()) | read

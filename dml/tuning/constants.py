@@ -99,7 +99,7 @@ def remeasure(vulkan: VulkanDevice, row: Threshold, timer: Timer = _timed) -> Re
                 times[text].append(timer(row, value, commands) / runs)
         rule = times[_text(row.value)]
         for text, taken in samples.items():
-            taken.append(_rounded(1e3 * statistics.median(times.get(text, rule))))
+            taken.append(float(f"{1e3 * statistics.median(times.get(text, rule)):.3g}"))
         for text in ratios:
             own = times.get(text, rule)
             ratios[text].append(statistics.median(a / b for a, b in zip(rule, own, strict=True)))
@@ -154,7 +154,3 @@ def as_json(found: Remeasured, driver: str) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     return json.dumps(value)
-
-
-def _rounded(milliseconds: float) -> float:
-    return float(f"{milliseconds:.3g}")

@@ -153,7 +153,7 @@ class Tuner:
     def say(self, text: str) -> None:
         self._told(text)
 
-    def left(self, end: float) -> float:
+    def seconds_left(self, end: float) -> float:
         return end - self._clock()
 
 
@@ -166,7 +166,7 @@ class _Contest:
 
     def choice(self) -> TunedChoice | None:
         """Return the winner; None if time was short or only one variant ran."""
-        rule, count, left = self._question.rule, len(self._question.variants), self._tuner.left(self._end)
+        rule, count, left = self._question.rule, len(self._question.variants), self._tuner.seconds_left(self._end)
         if self._tuner.pace.get(self._work.family, 0.0) * self._work.operations * 2 * count > left:
             self._say("no time for it")
             return None
@@ -182,7 +182,7 @@ class _Contest:
             return None
         once = self._tuner.seconds(rule, single)
         self._tuner.pace[self._work.family] = once / self._work.operations
-        if 2 * once * count > self._tuner.left(self._end):
+        if 2 * once * count > self._tuner.seconds_left(self._end):
             self._say(f"a run takes {_ms(once)}, more than the time left")
             return None
         runs = max(1, min(_MOST_RUNS, int(_SUBMISSION / max(once, 1e-9))))

@@ -23,8 +23,8 @@ const uint GROUPS_N = TILE_N / (4u * FOURS_N);
 const uint LOADS_A = (TILE_K * TILE_M / 4u + WORKGROUP - 1u) / WORKGROUP;
 const uint LOADS_B = TILE_K * TILE_N / WORKGROUP;
 
-// [k][m / 4] and [k][n / 4]. SPARE_ROWS: invocations that a slab of the filter does not need write rows that nothing
-// reads. Compilers move the others' loads into a branch around the write, where they are waited for.
+// [k][m / 4] and [k][n / 4]. SPARE_ROWS: invocations beyond the filter's slab store to spare rows. Compilers would move
+// the loads into a branch around the store, and wait for them there.
 shared FOUR_KEPT tile_a[SPARE_ROWS == 1 ? max(TILE_K, WORKGROUP / (TILE_M / 4u)) : TILE_K][TILE_M / 4u];
 shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u];
 

@@ -8,11 +8,16 @@ void main() {
     if (i >= COUNT) return;
     uint c[RANK];
     coordinates(i, c);
-    uint first = indices_at(c);
+    uint tuple = indices_at(c);
     uint at = winners_at(c);
     for (uint k = 0u; k < TUPLE; ++k) {
         uint index;
-        if (!resolve(first + k * STEP, extent(k), index)) return;
+        if (!resolve(tuple + k * STEP, extent(k), index)) return;
+#ifdef IN_PARTS
+        // `winners` has a part of the positions.
+        index -= first(k);
+        if (index >= held(k)) return;
+#endif
         at += index * pitch(k);
     }
     atomicMax(winners_data[push_.winners_OFFSET + at], number(c) + 1u);

@@ -5,11 +5,20 @@
 
 ELEMENT value(uint c[RANK]) {
     uint number = winners_load(winners_at(c));
+#ifdef IN_PARTS
+    if (number == 0u && KEEPS != 0u) return result_ELEMENT(result_at(c));
+#endif
     if (number == 0u) return source_ELEMENT(source_at(c));
     number -= 1u;
     uint at = updates_at(c);
     for (uint k = TUPLE; k > 0u; --k) {
-        at += number % extent(k - 1u) * pitch(k - 1u);
+        uint coordinate = number % extent(k - 1u);
+#ifdef IN_PARTS
+        // The updates are bound in parts; a dispatch writes those of its own part only.
+        coordinate -= first(k - 1u);
+        if (coordinate >= held(k - 1u)) return result_ELEMENT(result_at(c));
+#endif
+        at += coordinate * pitch(k - 1u);
         number /= extent(k - 1u);
     }
     return updates_ELEMENT(at);

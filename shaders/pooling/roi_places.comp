@@ -32,7 +32,8 @@ float cell(float x, uint size) {
 
 float cell_of(Axis a, uint o, uint i, uint size) { return cell(coordinate(a, o, i), size); }
 
-// Returns the first sample of an output after `first` and beyond its cell k. Coordinates are monotonic in the samples.
+// Returns the first sample after `first` that lies outside cell k, the cell of `first`. Coordinates are monotonic in
+// the samples.
 uint leave(Axis a, uint o, uint first, float k, uint size) {
 #if ON_ELEMENTS
     float edge = a.size >= 0.0 ? ceil(k) : floor(k);

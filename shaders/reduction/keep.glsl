@@ -1,5 +1,5 @@
-// keep(block, rank, e) stores entry e, which is number `rank` of the first KEEP of its block: in the results if a line
-// is a single block (FINAL), else among the entries that "merge_runs.comp" merges.
+// keep(block, rank, e) stores entry e, number `rank` of its block's first KEEP entries: as a result if a line is one
+// block (FINAL), else for "merge_runs.comp".
 void keep(uint block, uint rank, Entry e) {
 #if FINAL
     uint c[x_RANK];

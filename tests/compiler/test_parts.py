@@ -96,7 +96,6 @@ REFUSED = {
     "ROI_ALIGN1",
     "ROI_ALIGN_GRAD",
     "ROI_POOLING",
-    "SCATTER",
     "UNFOLD",
     "VALUE_SCALE_2D",
 }
@@ -245,6 +244,67 @@ def test_gather_by_tuples_and_elements(seen_as: SeenAs) -> None:
     assert_same(seen_as, desc, {"InputTensor": x, "IndicesTensor": indices}, 512)
 
 
+@pytest.mark.parametrize(
+    "dtype, layout", [("FLOAT32", "packed"), ("FLOAT16", "reversed"), ("UINT8", "packed"), ("INT64", "padded")]
+)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_scatter_in_parts(seen_as: SeenAs, dtype: str, axis: int, layout: str) -> None:
+    """Result, indices and updates are each larger than a binding, and updates collide."""
+    rng = np.random.default_rng(1)
+    x = random(rng, dtype, (3, 37, 16))
+    sizes = tuple(41 if other == axis else size for other, size in enumerate(x.shape))
+    indices = rng.integers(-x.shape[axis] - 1, x.shape[axis] + 1, sizes).astype(np.int32)
+    updates = random(rng, dtype, sizes)
+    desc = dml.DML_SCATTER_OPERATOR_DESC(
+        like(x, layout), like(indices), like(updates, layout), like(x, layout), Axis=axis
+    )
+    inputs = {"InputTensor": x, "IndicesTensor": indices, "UpdatesTensor": updates}
+    assert_same(seen_as, desc, inputs, 1024)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "UINT8", "INT64"])
+@pytest.mark.parametrize("coordinates", [1, 2, 3])
+def test_scatter_by_tuples_in_parts(seen_as: SeenAs, dtype: str, coordinates: int) -> None:
+    rng = np.random.default_rng(2)
+    x = random(rng, dtype, (9, 12, 16))
+    indices = rng.integers(-10, 10, (7, 13, coordinates)).astype(np.int64)
+    updates = random(rng, dtype, (7, 13, *x.shape[coordinates:]))
+    rank = max(x.ndim, updates.ndim)
+    x, indices, updates = (each.reshape((1,) * (rank - each.ndim) + each.shape) for each in (x, indices, updates))
+    desc = dml.DML_SCATTER_ND_OPERATOR_DESC(
+        like(x), like(indices), like(updates), like(x), InputDimensionCount=3, IndicesDimensionCount=3
+    )
+    inputs = {"InputTensor": x, "IndicesTensor": indices, "UpdatesTensor": updates}
+    assert_same(seen_as, desc, inputs, 1024)
+
+
+# --- scans ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+@pytest.mark.parametrize("kind", ["FLOAT32", "INT64"])
+@pytest.mark.parametrize("exclusive, backwards", [(False, False), (True, False), (False, True), (True, True)])
+def test_running_sums(seen_as: SeenAs, kind: str, axis: int, exclusive: bool, backwards: bool) -> None:
+    """A line is larger than a binding, or lines are interleaved, so that a part has some steps of all lines."""
+    x = random(np.random.default_rng(3), kind, (3, 301, 2) if axis == 1 else (2, 1, 613))
+    direction = dml.DML_AXIS_DIRECTION_DECREASING if backwards else dml.DML_AXIS_DIRECTION_INCREASING
+    desc = dml.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(like(x), like(x), axis, direction, exclusive)
+    assert_same(seen_as, desc, {"InputTensor": x}, 1024)
+
+
+@pytest.mark.parametrize("layout", ["packed", "padded"])
+@pytest.mark.parametrize("kind, sizes", [("UINT8", (5, 37, 9)), ("FLOAT32", (1, 2, 3, 200))])
+def test_coordinates_of_nonzero_elements(seen_as: SeenAs, kind: str, sizes: tuple[int, ...], layout: str) -> None:
+    """The input and the coordinates, of as many rows as the input has elements, are larger than a binding."""
+    x = random(np.random.default_rng(4), kind, sizes, -1, 1).round()
+    desc = dml.DML_NONZERO_COORDINATES_OPERATOR_DESC(
+        like(x, layout),
+        tensor("UINT32", (1,) * x.ndim),
+        tensor("UINT32", (*(1,) * (x.ndim - 2), x.size, x.ndim), layout),
+    )
+    assert_same(seen_as, desc, {"InputTensor": x}, 2048)
+
+
 # --- products ---------------------------------------------------------------------------------------------------------
 
 
@@ -302,7 +362,7 @@ def test_products_of_integers(seen_as: SeenAs) -> None:
         OutputTensor=tensor("INT32", (1, 1, 30, 20)),
     )
     inputs = {"ATensor": a, "AZeroPointTensor": np.full((1, 1, 1, 1), 3, np.uint8), "BTensor": b}
-    assert_same(seen_as, desc, inputs, 512)
+    assert_same(seen_as, desc, inputs, 1024)
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -417,6 +477,35 @@ def test_convolutions(
     found = in_parts(seen_as, desc, most, axis).dispatch(inputs)["OutputTensor"]
     # Without parts, the convolution may use Winograd's algorithm, whose transforms magnify float32's rounding errors.
     assert_close(found, run(seen_as(), desc, inputs)["OutputTensor"], least=4e-4)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_convolutions_whose_padded_copy_alone_exceeds_a_binding(seen_as: SeenAs, batch: int) -> None:
+    """FLOAT16 tensors fit, but not the copy in FLOAT32: parts are direct convolutions, too."""
+    rng = np.random.default_rng(15)
+    x = rng.uniform(-1, 1, (batch, 8, 48, 48)).astype(np.float16)
+    w = rng.uniform(-1, 1, (8, 8, 5, 5)).astype(np.float16)
+    desc = dml.DML_CONVOLUTION_OPERATOR_DESC(
+        InputTensor=like(x),
+        FilterTensor=like(w),
+        BiasTensor=None,
+        OutputTensor=like(x),
+        Mode=dml.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        Direction=dml.DML_CONVOLUTION_DIRECTION_FORWARD,
+        Strides=(1, 1),
+        Dilations=(1, 1),
+        StartPadding=(2, 2),
+        EndPadding=(2, 2),
+        OutputPadding=(0, 0),
+        GroupCount=1,
+        FusedActivation=RELU,
+    )
+    compiled = in_parts(seen_as, desc, batch * 70_000)
+    kernels = {dispatch.source.name for dispatch in compiled.program.dispatches}
+    assert "shaders/convolution/direct.comp" in kernels
+    assert "shaders/convolution/general.comp" not in kernels
+    inputs = {"InputTensor": x, "FilterTensor": w}
+    assert_close(compiled.dispatch(inputs)["OutputTensor"], run(seen_as(), desc, inputs)["OutputTensor"])
 
 
 # --- graphs -----------------------------------------------------------------------------------------------------------

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -52,9 +54,10 @@ PROGRAM = """
         return y
 
 
-    small, large, index, axis, size = *sys.argv[1:5], int(sys.argv[5])
+    small, large, index, axis = sys.argv[1:5]
+    small_size, size = map(int, sys.argv[5:])
     device = open_as(choose(index), axis)
-    result(small, 64)
+    result(small, small_size)
     before = peak()
     y = result(large, size)
     print(json.dumps([before, peak(), float(abs(y).sum())]))
@@ -66,6 +69,27 @@ def matrices(size: int) -> Iterator[np.ndarray]:
     rng = np.random.default_rng(0)
     for _ in range(LAYERS):
         yield rng.standard_normal((size, size), np.float32) / np.float32(size**0.5)
+
+
+def compressed_model(folder: Path, name: str, n: int, k: int) -> Path:
+    """Write a product with weights {n, k} of 4 bits, in groups of 128 with a scale and a zero point each, and a gather
+    of the weights' rows, as in a language model."""
+    ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
+    o = pytest.importorskip("openvino.opset13")
+    groups = k // 128
+
+    def numbers(*sizes: int) -> Any:
+        data = np.random.default_rng(0).integers(0, 256, math.prod(sizes) // 2, np.uint8)
+        return o.convert(ov.op.Constant(ov.Tensor(data, list(sizes), ov.Type.u4), shared_memory=False), "f16")
+
+    w = o.subtract(numbers(n, groups, 128), numbers(n, groups, 1))
+    w = o.multiply(w, o.constant(np.full((n, groups, 1), 2**-10, np.float16)))
+    w = o.convert(o.reshape(w, np.array([n, k]), False), "f32")
+    x = o.parameter([1, -1], np.float32, name="x")
+    rows = o.reduce_sum(o.gather(w, np.array([0, n - 1]), np.array(0)), np.array([0, 1]), False)
+    y = o.add(o.matmul(x, w, False, True), rows)
+    ov.save_model(ov.Model([o.result(y)], [x], "m"), folder / f"{name}.xml", compress_to_fp16=False)
+    return folder / f"{name}.xml"
 
 
 @cache
@@ -130,7 +154,7 @@ def test_weights_are_in_memory_once(
         pytest.skip("device memory is not the process's")
     small, large = models(kind)
     run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(PROGRAM), small, large, str(vulkan.index), axis, str(SIZE)],
+        [sys.executable, "-c", textwrap.dedent(PROGRAM), small, large, str(vulkan.index), axis, "64", str(SIZE)],
         capture_output=True,
         text=True,
     )
@@ -139,3 +163,23 @@ def test_weights_are_in_memory_once(
     # float32 products of 2,048 terms of either sign: 1e-5 of a sum of positive numbers is generous
     assert found == pytest.approx(result_of_ones(SIZE), rel=1e-5)
     assert peak - before < 1.2 * WEIGHTS + PASSING
+
+
+@pytest.mark.slow
+@pytest.mark.no_validation
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("axis", ["plain", "discrete"])
+def test_256_mib_of_four_bits_raise_the_peak_by_at_most_300(vulkan: VulkanDevice, tmp_path: Path, axis: str) -> None:
+    if vulkan.device_class is not DeviceClass.CPU:
+        pytest.skip("device memory is not the process's")
+    small, large = (
+        compressed_model(tmp_path, "small", 2048, 64 * 128),
+        compressed_model(tmp_path, "large", 16384, 32768),
+    )
+    command = [sys.executable, "-c", textwrap.dedent(PROGRAM), small, large, str(vulkan.index), axis, "8192", "32768"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    before, peak, found = json.loads(run.stdout)
+    assert found > 0
+    staging = PASSING if axis == "discrete" else 0
+    assert peak - before <= (300 << 20) + staging

@@ -384,6 +384,34 @@ def test_256_mib_of_four_bits_take_no_more_than_300(kind, m):
     assert all(binding.region.size <= limit for dispatch in program.dispatches for binding in dispatch.bindings)
 
 
+@pytest.mark.parametrize("m", [1, 40])
+def test_half_precision_scales_are_read_as_stored(device, m):
+    """A product and a gather read them without the cast to FLOAT32, unless it has other readers."""
+    rng = np.random.default_rng(7)
+    n, k, block = 2048, 4096, 16  # as FLOAT32, more bytes than initialization may add
+    numbers, scales, zeros = weights(rng, n, k, block, np.dtype(ml_dtypes.uint4))
+    scales, indices = scales.astype(np.float16), np.array([5, n - 1], np.uint32)
+    a = rng.standard_normal((m, k), np.float32)
+
+    def compiled(*more: str) -> Any:
+        graph = Builder(device)
+        wide = op.cast(graph.constant(scales), dml.DML_TENSOR_DATA_TYPE_FLOAT32)
+        kind = DML_QUANTIZATION_TYPE.DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT
+        w = op.dequantize(graph.constant(numbers), [wide, graph.constant(zeros)], kind)
+        x, index = graph.input("a", a.shape, dml.DML_TENSOR_DATA_TYPE_FLOAT32), graph.constant(indices)
+        outputs = {"product": op.gemm(x, w, transpose_b=True), "rows": op.gather(w, index, 0), "wide": wide}
+        return graph.compile({name: outputs[name] for name in ("product", "rows", *more)})
+
+    plain, more = compiled(), compiled("wide")
+    assert not any("CAST" in dispatch.node for dispatch in plain.program.dispatches)
+    assert any("CAST" in dispatch.node for dispatch in more.program.dispatches)
+    b = numbers.astype(np.float64) - zeros.astype(np.float64).repeat(block, 1)
+    b *= scales.astype(np.float64).repeat(block, 1)
+    for found in (plain.dispatch({"a": a}), more.dispatch({"a": a})):
+        assert_sums(found["product"], a.astype(np.float64) @ b.T, abs(a).astype(np.float64) @ abs(b).T, k)
+        np.testing.assert_array_equal(found["rows"], b[indices].astype(np.float32))
+
+
 @pytest.mark.parametrize("kind", list(TARGETS))
 def test_parts_consist_of_whole_tiles_within_a_bound(kind):
     target = TARGETS[kind]

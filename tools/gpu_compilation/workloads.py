@@ -101,7 +101,7 @@ def _stack(kind: str, bits: int | None, rows: int, target: Target) -> Program:
     indices = graph.input("indices", (picked,), "UINT32")
 
     def chosen(data_type: str, columns: int) -> Tensor:
-        """Return matrices of a stack of zeros; those of 4 bits are gathered as bytes."""
+        """Gather matrices from a stack of zeros; 4-bit numbers are gathered as bytes."""
         width = columns // 2 if data_type == "UINT4" else columns
         stored = "UINT8" if data_type == "UINT4" else data_type
         stack = graph.constant(np.zeros((matrices, n, width)), stored)

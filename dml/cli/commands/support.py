@@ -23,7 +23,7 @@ from ...capability import (
 from ...capability.questions import supported_operators
 from ...descriptors import operators as all_operators
 from ...enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
-from ...enums.naming import by_name, named, near
+from ...enums.naming import by_name, named, similar_names
 from ...errors import DMLError
 from ..app import REFUSED, command
 from ..arguments import NEWEST, LevelOption, complete_operators, level_of
@@ -126,7 +126,7 @@ def _wanted(texts: Sequence[str]) -> tuple[list[_Type], bool]:
     names = {short_name(kind): kind for kind in all_operators()}
     for text in texts:
         exact = by_name(DML_OPERATOR_TYPE, text)
-        close = [] if exact is not None else near(text.upper().removeprefix("DML_OPERATOR_"), names)
+        close = [] if exact is not None else similar_names(text.upper().removeprefix("DML_OPERATOR_"), names)
         holds = [name for name in close if text.upper() in name]
         if exact is not None or not holds:
             found[operator_type(text)] = None  # raises DMLError with similar names if there is none

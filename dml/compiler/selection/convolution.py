@@ -251,7 +251,7 @@ _LARGEST_TABLE, _MOST_REACH = 512, 1023
 _STEPS_OF_VOLUMES = 4
 #: Workgroups that an H100 runs at once, one per core.
 _CORES = 132
-#: Cost of the only round of workgroups, which run alone on their cores, relative to one round of several.
+#: Cost of a single round of workgroups, each alone on its core, relative to one of several rounds.
 ALONE: float = threshold("convolution.ALONE")
 
 

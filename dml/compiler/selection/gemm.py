@@ -148,9 +148,8 @@ def part_of_k(kernel: ProductKernel, k: int) -> int:
 
 def _narrow(target: Target, m: int, b_along_k: bool, *, singles: bool) -> NarrowProduct:
     """Return the narrow kernel's tile. Adjacent invocations read adjacent elements of b: 32 along k where b is
-    contiguous along k, else 32 columns. An invocation holds a sum and a place in a for each row and, where it reads
-    vectors, as many elements that are on their way: with 16 rows Mesa spilled on Adreno 618, and halved Intel's
-    subgroups."""
+    contiguous along k, else 32 columns. For each row an invocation holds a sum, an index into a and, where it reads
+    vectors, elements in flight: with 16 rows Mesa spilled on Adreno 618, and halved Intel's subgroups."""
     beside, rows = 4 if b_along_k else 32, rows_of_tile(m)
     values = 2 if singles else 4
     while rows > 4 and not keeps(target, values * rows):

@@ -77,7 +77,7 @@ def block_product(target: Target, m: int, bits: int, block: int) -> VectorProduc
     vector = VECTOR_BITS // bits
     sizes = _FEW_REGISTERS if has_few_registers(target) else _MANY_REGISTERS
     if profile(target).loads_early and has_few_registers(target):
-        # Elements of a and addresses by row; words, scales, zero points and two sums a row by column
+        # Per row: elements of a, addresses. Per column: words, scales, zero points, and two sums for each row.
         by_row, by_column = vector + 4, VECTOR_BITS // _WORD_BITS + 2 * max(1, vector // block) + 2 * m
         for smaller in _FEWER_COLUMNS:
             # Mesa's compiler spilled if these took more than half of the registers

@@ -11,13 +11,12 @@ import numpy as np
 
 from dml.conformance.activations import ATTRIBUTES, activation_class
 from dml.conformance.limits import EXACT, Expected, Tight, webnn
-from dml.conformance.parameters import Choice, Skip, sizes, tensor
+from dml.conformance.parameters import Choice, Skip, sizes
 from dml.conformance.pointwise import attribute_sets, domain, drawn, pointwise
 from dml.conformance.references import activations, softmax
 from dml.conformance.references.activations import ACTIVATIONS
 from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values, is_float
-from dml.descriptors.base import OperatorDesc
 
 #: Argument range, -n to n, of the activations for which n is not 4.
 _RANGES = {"SIGMOID": 20, "SOFTPLUS": 20, "PARAMETRIC_SOFTPLUS": 20, "SWISH": 20, "GELU": 10}
@@ -113,38 +112,17 @@ def _axes(choice: Choice) -> tuple[int, ...]:
 
 
 def _register(name: str, expect: Callable[[Any, tuple[int, ...]], Expected]) -> None:
-    plain, with_axes = activation_class(name), activation_class(f"{name}1")
-
-    def describe(choice: Choice) -> OperatorDesc:
-        x = tensor(choice.type, choice.sizes)
-        desc: OperatorDesc = plain(InputTensor=x, OutputTensor=x)
-        return desc
-
-    def describe_with_axes(choice: Choice) -> OperatorDesc:
-        x = tensor(choice.type, choice.sizes)
-        desc: OperatorDesc = with_axes(InputTensor=x, OutputTensor=x, Axes=_axes(choice))
-        return desc
-
-    def reference(desc: Any, given: Inputs) -> dict[str, Expected]:
+    def reference(desc: Any, given: Inputs) -> Expected:
         x = given["InputTensor"]
-        return {"OutputTensor": expect(x, getattr(desc, "Axes", (x.ndim - 1,)))}
+        return expect(x, getattr(desc, "Axes", (x.ndim - 1,)))
 
     inputs = _ties if name == "HARDMAX" else domain(-6, 6)
-    subject(
-        plain,
-        parameters={"sizes": _ROWS},
-        describe=describe,
-        reference=reference,
-        inputs=inputs,
-    )
+    subject(activation_class(name), parameters={"sizes": _ROWS}, reference=reference, inputs=inputs)
     labels = ("last", "first", "middle", "last.first", "all")
     subject(
-        with_axes,
-        parameters={
-            "sizes": _ANY,
-            "axes": {label: label for label in labels},
-        },
-        describe=describe_with_axes,
+        activation_class(f"{name}1"),
+        parameters={"sizes": _ANY, "axes": {label: label for label in labels}},
+        describe=lambda choice: {"Axes": _axes(choice)},
         reference=reference,
         inputs=inputs,
     )

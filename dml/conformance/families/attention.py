@@ -14,14 +14,14 @@ from dml import enums
 from dml.capability import short_name
 from dml.conformance.filling import filled
 from dml.conformance.layouts import UNTOUCHED, Tensor, from_bytes
-from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor, types_of
+from dml.conformance.limits import Expected
+from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor
 from dml.conformance.references import attention as reference
 from dml.conformance.references.rounded import Numbers, each, rounded
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
 from dml.conformance.variety import exact
 from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
-from dml.descriptors.base import OperatorDesc
 from dml.shapes import trailing, with_rank
 
 Array = npt.NDArray[Any]
@@ -44,11 +44,16 @@ def _mask_sizes(mask: str, scores: tuple[int, ...]) -> tuple[int, ...]:
     }[mask]
 
 
-def _describe(operator: Any, choice: Choice) -> OperatorDesc:
+def _describe(choice: Choice) -> dict[str, Any]:
     """Describe the tensors. Sizes have the letters of the descriptors' module: B, S, K, P, H, V; N query heads, M key
     heads."""
     batch, queries, keys, past, size, value_size = choice.sizes
-    heads, key_heads = choice.heads if isinstance(choice.heads, tuple) else (choice.heads, choice.heads)
+    counts = (
+        {"QueryHeadCount": choice.heads[0], "KeyValueHeadCount": choice.heads[1]}
+        if isinstance(choice.heads, tuple)
+        else {"HeadCount": choice.heads}
+    )
+    heads, *_, key_heads = (*counts.values(), *counts.values())
     if choice.source.startswith("query_key"):
         keys = queries
         if heads != key_heads:
@@ -84,19 +89,13 @@ def _describe(operator: Any, choice: Choice) -> OperatorDesc:
         if not past:
             raise Skip("lengths without a past")
         tensors["PastSequenceLengthsTensor"] = tensor(choice.type, with_rank((batch,), choice.rank - 2))
-    counts = (
-        {"HeadCount": heads}
-        if operator is d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
-        else {"QueryHeadCount": heads, "KeyValueHeadCount": key_heads}
-    )
-    described: OperatorDesc = operator(
+    return {
         **tensors,
         **counts,
-        Scale=choice.scale or 1 / math.sqrt(size),
-        MaskFilterValue=choice.filter,
-        MaskType=choice.mask,
-    )
-    return described
+        "Scale": choice.scale or 1 / math.sqrt(size),
+        "MaskFilterValue": choice.filter,
+        "MaskType": choice.mask,
+    }
 
 
 def _sources(
@@ -211,9 +210,9 @@ def _reference(desc: Any, inputs: Inputs) -> Outputs:
     return outputs
 
 
-def _parameters(operator: type[OperatorDesc], heads: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters(heads: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "type": types_of(operator, "OutputTensor"),
+        "type": "OutputTensor",
         "sizes": _SIZES,
         "heads": heads,
         "source": {source: source for source in _SOURCES},
@@ -230,8 +229,8 @@ def _parameters(operator: type[OperatorDesc], heads: Mapping[str, Any]) -> dict[
 
 subject(
     d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC,
-    parameters=_parameters(d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, {"2": 2, "1": 1, "5": 5}),
-    describe=lambda choice: _describe(d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, choice),
+    parameters=_parameters({"2": 2, "1": 1, "5": 5}),
+    describe=_describe,
     reference=_reference,
     inputs=_inputs,
     values=("ordinary",),
@@ -239,25 +238,23 @@ subject(
 subject(
     d.DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
     parameters={
-        **_parameters(
-            d.DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, {"4.2": (4, 2), "2.2": (2, 2), "3.1": (3, 1), "1.1": (1, 1)}
-        ),
+        **_parameters({"4.2": (4, 2), "2.2": (2, 2), "3.1": (3, 1), "1.1": (1, 1)}),
         "lengths": flags(),
     },
-    describe=lambda choice: _describe(d.DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, choice),
+    describe=_describe,
     reference=_reference,
     inputs=_inputs,
     values=("ordinary",),
 )
 
 
-def _inserted(choice: Choice) -> OWN_INSERT_ROWS_OPERATOR_DESC:
+def _inserted(choice: Choice) -> dict[str, Any]:
     batch, heads, rows, places, size = choice.sizes
-    return OWN_INSERT_ROWS_OPERATOR_DESC(
-        tensor(choice.type, (batch, heads, rows, size)),
-        tensor(enums.DML_TENSOR_DATA_TYPE_INT32, (batch,)),
-        tensor(choice.type, (batch, heads, places, size)),
-    )
+    return {
+        "RowsTensor": tensor(choice.type, (batch, heads, rows, size)),
+        "PositionsTensor": tensor(enums.DML_TENSOR_DATA_TYPE_INT32, (batch,)),
+        "OutputTensor": tensor(choice.type, (batch, heads, places, size)),
+    }
 
 
 def _positions(desc: Any, values: Values) -> Inputs:
@@ -269,7 +266,7 @@ def _positions(desc: Any, values: Values) -> Inputs:
     )
 
 
-def _cache(desc: Any, inputs: Inputs) -> Outputs:
+def _cache(desc: Any, inputs: Inputs) -> Expected:
     """Expect the cache: it begins with the contents of outputs before a run, and rows past its end are dropped."""
     before = np.full(int(desc.OutputTensor.TotalTensorSizeInBytes), UNTOUCHED, np.uint8)
     cache = from_bytes(before, desc.OutputTensor)
@@ -277,7 +274,7 @@ def _cache(desc: Any, inputs: Inputs) -> Outputs:
     for batch, position in enumerate(np.maximum(inputs["PositionsTensor"], 0)):
         kept = max(0, min(rows.shape[2], cache.shape[2] - int(position)))
         cache[batch, :, int(position) : int(position) + kept] = rows[batch, :, :kept]
-    return {"OutputTensor": exact(cache)}
+    return exact(cache)
 
 
 subject(

@@ -39,30 +39,27 @@ def _inputs(desc: OperatorDesc, values: Values) -> Inputs:
     return filled(desc, make)
 
 
-def _describe_batch(choice: Choice) -> OperatorDesc:
-    whole, small = tensor(choice.type, choice.sizes), tensor(choice.type, whole_along(choice.sizes, choice.kept))
-    other = tensor(choice.type, whole_along(choice.sizes, choice.other))
-    return d.DML_BATCH_NORMALIZATION_OPERATOR_DESC(
-        InputTensor=whole,
-        MeanTensor=small,
-        VarianceTensor=small,
-        ScaleTensor=other,
-        BiasTensor=other,
-        OutputTensor=whole,
-        Spatial=choice.spatial,
-        Epsilon=choice.epsilon,
-        FusedActivation=choice.activation,
-    )
+def _describe_batch(choice: Choice) -> dict[str, Any]:
+    small, other = (tensor(choice.type, whole_along(choice.sizes, kept)) for kept in (choice.kept, choice.other))
+    return {
+        "MeanTensor": small,
+        "VarianceTensor": small,
+        "ScaleTensor": other,
+        "BiasTensor": other,
+        "Spatial": choice.spatial,
+        "Epsilon": choice.epsilon,
+        "FusedActivation": choice.activation,
+    }
 
 
-def _batch(desc: Any, inputs: Inputs) -> Outputs:
+def _batch(desc: Any, inputs: Inputs) -> Any:
     names = ("InputTensor", "MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor")
     x, mean, variance, scale, bias = rounded(inputs, *names)
     result = activated(reference.batch(x, mean, variance, scale, bias, desc.Epsilon), desc.FusedActivation)
     why, limit = "a difference, a factor and a sum", 0
     if desc.FusedActivation is None:
         why, limit = f"WebNN: 6 ulp; {why} where they cancel", 6
-    return {"OutputTensor": result.expected(desc.OutputTensor, why, limit)}
+    return result.expected(desc.OutputTensor, why, limit)
 
 
 subject(
@@ -81,19 +78,14 @@ subject(
 )
 
 
-def _describe_training(choice: Choice) -> OperatorDesc:
-    whole, small = tensor(choice.type, choice.sizes), tensor(choice.type, whole_along(choice.sizes, choice.kept))
-    return d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(
-        InputTensor=whole,
-        ScaleTensor=small,
-        BiasTensor=small,
-        FusedAddTensor=whole if choice.add else None,
-        OutputTensor=whole,
-        OutputMeanTensor=small,
-        OutputVarianceTensor=small,
-        Epsilon=choice.epsilon,
-        FusedActivation=choice.activation,
-    )
+def _describe_training(choice: Choice) -> dict[str, Any]:
+    names = ("ScaleTensor", "BiasTensor", "OutputMeanTensor", "OutputVarianceTensor")
+    return {
+        **dict.fromkeys(names, tensor(choice.type, whole_along(choice.sizes, choice.kept))),
+        "FusedAddTensor": tensor(choice.type, choice.sizes) if choice.add else None,
+        "Epsilon": choice.epsilon,
+        "FusedActivation": choice.activation,
+    }
 
 
 def _training(desc: Any, inputs: Inputs) -> Outputs:
@@ -122,20 +114,10 @@ subject(
 )
 
 
-def _describe_batch_grad(operator: Any, choice: Choice) -> OperatorDesc:
-    whole, small = tensor(choice.type, choice.sizes), tensor(choice.type, whole_along(choice.sizes, choice.kept))
-    desc: OperatorDesc = operator(
-        InputTensor=whole,
-        InputGradientTensor=whole,
-        MeanTensor=small,
-        VarianceTensor=small,
-        ScaleTensor=small,
-        OutputGradientTensor=whole,
-        OutputScaleGradientTensor=small,
-        OutputBiasGradientTensor=small,
-        Epsilon=choice.epsilon,
-    )
-    return desc
+def _describe_batch_grad(choice: Choice) -> dict[str, Any]:
+    names = ("MeanTensor", "VarianceTensor", "ScaleTensor", "OutputScaleGradientTensor", "OutputBiasGradientTensor")
+    small = tensor(choice.type, whole_along(choice.sizes, choice.kept))
+    return {**dict.fromkeys(names, small), "Epsilon": choice.epsilon}
 
 
 def _batch_grad(desc: Any, inputs: Inputs) -> Outputs:
@@ -152,7 +134,7 @@ for _operator in (d.DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, d.DML_BATCH_NORM
     subject(
         _operator,
         parameters={"sizes": _SIZES, "kept": _KEPT, "epsilon": _EPSILONS},
-        describe=lambda choice, operator=_operator: _describe_batch_grad(operator, choice),
+        describe=_describe_batch_grad,
         reference=_batch_grad,
         inputs=_inputs,
     )

@@ -11,18 +11,16 @@ import numpy as np
 from dml import descriptors as d
 from dml import enums
 from dml.conformance.activations import fused
-from dml.conformance.filling import filled, finite
+from dml.conformance.filling import finite, quantized
 from dml.conformance.layouts import Tensor
 from dml.conformance.limits import Expected, sum_of_products
-from dml.conformance.parameters import Choice, Parameters, Skip, enumerators, flags, sizes, tensor, types_of
+from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor
 from dml.conformance.references import convolution as reference
 from dml.conformance.references import products
 from dml.conformance.references.fused import activated
 from dml.conformance.references.rounded import Rounded
-from dml.conformance.subject import Inputs, Outputs, subject
-from dml.conformance.values import Values
+from dml.conformance.subject import Inputs, subject
 from dml.conformance.windows import along
-from dml.descriptors.base import OperatorDesc
 from dml.shapes import convolved_sizes, transposed_sizes
 
 #: Batch, channels per group, spatial sizes: one to three dimensions, with sizes of one, primes, and enough elements for
@@ -69,26 +67,26 @@ def _arguments(desc: Any) -> tuple[Any, ...]:
     return desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding, desc.GroupCount
 
 
-def _describe(choice: Choice) -> OperatorDesc:
+def _describe(choice: Choice) -> dict[str, Any]:
     backward = choice.direction == enums.DML_CONVOLUTION_DIRECTION_BACKWARD
     if not backward and any(choice.output_padding):
         raise Skip("output padding belongs to backward convolutions")
     geometry = _geometry(choice, backward=backward)
     bias = (1, geometry["result"][1], *(1,) * (len(geometry["result"]) - 2))
-    return d.DML_CONVOLUTION_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, geometry["source"]),
-        FilterTensor=tensor(choice.type, geometry["weights"]),
-        BiasTensor=tensor(choice.type, bias) if choice.bias else None,
-        OutputTensor=tensor(choice.type, geometry["result"]),
-        Mode=choice.mode,
-        Direction=choice.direction,
-        OutputPadding=geometry["window"].pop("OutputPadding", (0,) * (len(bias) - 2)),
+    return {
+        "InputTensor": tensor(choice.type, geometry["source"]),
+        "FilterTensor": tensor(choice.type, geometry["weights"]),
+        "BiasTensor": tensor(choice.type, bias) if choice.bias else None,
+        "OutputTensor": tensor(choice.type, geometry["result"]),
+        "Mode": choice.mode,
+        "Direction": choice.direction,
+        "OutputPadding": (0,) * (len(bias) - 2),
         **geometry["window"],
-        FusedActivation=choice.activation,
-    )
+        "FusedActivation": choice.activation,
+    }
 
 
-def _convolution(desc: Any, inputs: Inputs) -> Outputs:
+def _convolution(desc: Any, inputs: Inputs) -> Any:
     backward = desc.Direction == enums.DML_CONVOLUTION_DIRECTION_BACKWARD
     convolve = reference.backward if backward else reference.forward
     arguments = (*_arguments(desc), desc.Mode == enums.DML_CONVOLUTION_MODE_CONVOLUTION, desc.OutputPadding)
@@ -100,9 +98,9 @@ def _convolution(desc: Any, inputs: Inputs) -> Outputs:
     sums = Rounded(values, sum_of_products(count, terms, np.dtype(np.float32), values))
     if desc.FusedActivation is not None:
         why = f"{count} products and an activation, in any order"
-        return {"OutputTensor": activated(sums, desc.FusedActivation).expected(desc.OutputTensor, why)}
+        return activated(sums, desc.FusedActivation).expected(desc.OutputTensor, why)
     why = f"WebNN: {2 * count} ulp; {count} products in any order where they cancel"
-    return {"OutputTensor": sums.expected(desc.OutputTensor, why, 2 * count)}
+    return sums.expected(desc.OutputTensor, why, 2 * count)
 
 
 subject(
@@ -129,65 +127,38 @@ def _parameter(choice: Choice, kind: Any, count: int = 1) -> Tensor:
     """Return a scale or zero point with the choice's number of dimensions; channels are dimension 1 if there is one."""
     rank = choice.rank or len(choice.sizes)
     shape = [1] * rank
-    shape[min(1, rank - 1)] = count
+    shape[min(1, rank - 1)] = count if choice.per == "channel" else 1
     return tensor(kind, shape)
 
 
-def _quantized_tensors(choice: Choice, geometry: dict[str, Any]) -> dict[str, Any]:
+def _describe_integer(choice: Choice, output_type: Any = enums.DML_TENSOR_DATA_TYPE_INT32) -> dict[str, Any]:
+    geometry = _geometry(choice)
     found = {
         "InputTensor": tensor(choice.type, geometry["source"]),
         "FilterTensor": tensor(choice.filter_type, geometry["weights"]),
+        "OutputTensor": tensor(output_type, geometry["result"]),
+        **geometry["window"],
     }
     if choice.zero_points:
         found["InputZeroPointTensor"] = _parameter(choice, choice.type)
-        found["FilterZeroPointTensor"] = _parameter(choice, choice.filter_type, _filters(choice, geometry))
+        found["FilterZeroPointTensor"] = _parameter(choice, choice.filter_type, geometry["weights"][0])
     return found
 
 
-def _filters(choice: Choice, geometry: dict[str, Any]) -> int:
-    count: int = geometry["weights"][0] if choice.per == "channel" else 1
-    return count
-
-
-def _describe_integer(choice: Choice) -> OperatorDesc:
-    geometry = _geometry(choice)
-    return d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC(
-        **_quantized_tensors(choice, geometry),
-        OutputTensor=tensor(enums.DML_TENSOR_DATA_TYPE_INT32, geometry["result"]),
-        **geometry["window"],
-    )
-
-
-def _describe_quantized(choice: Choice) -> OperatorDesc:
-    geometry = _geometry(choice)
-    found = _quantized_tensors(choice, geometry)
-    found["InputScaleTensor"] = _parameter(choice, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
-    found["FilterScaleTensor"] = _parameter(choice, enums.DML_TENSOR_DATA_TYPE_FLOAT32, _filters(choice, geometry))
-    found["OutputScaleTensor"] = _parameter(choice, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
+def _describe_quantized(choice: Choice) -> dict[str, Any]:
+    found = _describe_integer(choice, choice.output_type)
+    filters, *window = found["FilterTensor"].Sizes
+    for name, count in (("Input", 1), ("Filter", filters), ("Output", 1)):
+        found[f"{name}ScaleTensor"] = _parameter(choice, enums.DML_TENSOR_DATA_TYPE_FLOAT32, count)
     if choice.zero_points:
         found["OutputZeroPointTensor"] = _parameter(choice, choice.output_type)
     if choice.bias:
-        shape = (1, geometry["weights"][0], *(1,) * (len(geometry["result"]) - 2))
-        found["BiasTensor"] = tensor(enums.DML_TENSOR_DATA_TYPE_INT32, shape)
-    return d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC(
-        **found, OutputTensor=tensor(choice.output_type, geometry["result"]), **geometry["window"]
-    )
+        found["BiasTensor"] = tensor(enums.DML_TENSOR_DATA_TYPE_INT32, (1, filters, *(1 for _ in window[1:])))
+    return found
 
 
-def _quantized_inputs(desc: OperatorDesc, values: Values) -> Inputs:
-    """Return 8-bit numbers over their whole range (with extremes for edge values), and scales that spread the results
-    over the output's range."""
-
-    def make(name: str, given: Tensor) -> Any:
-        if "Scale" in name:
-            return values.between(given, 2, 10) if name == "OutputScaleTensor" else values.between(given, 0.02, 0.1)
-        if name == "BiasTensor":
-            return values.between(given, -9000, 9000)
-        if "ZeroPoint" in name:
-            return values.between(given, -60, 60)
-        return values.fill(given) if values.edges else values.between(given, -128, 127)
-
-    return filled(desc, make)
+#: Scales spread the results over the output's range.
+_quantized_inputs = quantized(scale=(0.02, 0.1), output_scale=(2, 10), bias=(-9000, 9000))
 
 
 def _sums(desc: Any, inputs: Inputs) -> Any:
@@ -195,7 +166,7 @@ def _sums(desc: Any, inputs: Inputs) -> Any:
     return reference.forward(x, products.less_zero_point(inputs, "Filter", 0), *_arguments(desc))
 
 
-def _quantized(desc: Any, inputs: Inputs) -> Outputs:
+def _quantized(desc: Any, inputs: Inputs) -> Expected:
     sums = _sums(desc, inputs)
     if "BiasTensor" in inputs:
         sums = sums + inputs["BiasTensor"]
@@ -203,35 +174,27 @@ def _quantized(desc: Any, inputs: Inputs) -> Outputs:
         products.along(inputs[f"{name}ScaleTensor"], sums.ndim, 1) for name in ("Input", "Filter", "Output")
     )
     zero_point = products.along(inputs.get("OutputZeroPointTensor"), sums.ndim, 1)
-    return {"OutputTensor": products.quantized(sums * scale * of_filter / of_output, zero_point, desc.OutputTensor)}
+    return products.quantized(sums * scale * of_filter / of_output, zero_point, desc.OutputTensor)
 
 
-def _parameters(operator: type[OperatorDesc], more: dict[str, Any]) -> Parameters:
-    return {
-        "filter_type": types_of(operator, "FilterTensor"),
-        **more,
-        "sizes": _FLAT_SIZES,
-        **_CHANNELS,
-        **_ALONG,
-        "zero_points": flags(),
-        "per": {"channel": "channel", "tensor": "tensor"},
-        "rank": {"all": None, "1": 1},
-    }
-
-
+_QUANTIZED: dict[str, Any] = {
+    "sizes": _FLAT_SIZES,
+    **_CHANNELS,
+    **_ALONG,
+    "zero_points": flags(),
+    "per": {"channel": "channel", "tensor": "tensor"},
+    "rank": {"all": None, "1": 1},
+}
 subject(
     d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
-    parameters=_parameters(d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC, {}),
+    parameters={"filter_type": "FilterTensor", **_QUANTIZED},
     describe=_describe_integer,
-    reference=lambda desc, inputs: {"OutputTensor": Expected(_sums(desc, inputs).astype(np.int32))},
+    reference=lambda desc, inputs: Expected(_sums(desc, inputs).astype(np.int32)),
     inputs=_quantized_inputs,
 )
 subject(
     d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
-    parameters=_parameters(
-        d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
-        {"output_type": types_of(d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, "OutputTensor"), "bias": flags()},
-    ),
+    parameters={"filter_type": "FilterTensor", "output_type": "OutputTensor", "bias": flags(), **_QUANTIZED},
     describe=_describe_quantized,
     reference=_quantized,
     inputs=_quantized_inputs,

@@ -22,24 +22,24 @@ _WORDS = DML_TENSOR_DATA_TYPE_UINT32
 _MOST: dict[str, Any] = {"half": lambda boxes: (boxes + 1) // 2, "1": lambda boxes: 1, "all": lambda boxes: boxes}
 
 
-def _described(choice: Choice) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
+def _described(choice: Choice) -> dict[str, Any]:
     images, classes, boxes = choice.sizes
     most = choice.most(boxes)
     room = images * classes * most
     number = tensor(DML_TENSOR_DATA_TYPE_FLOAT32, (1,))
-    return OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC(
-        BoxesTensor=tensor(choice.type, (images, boxes, 4)),
-        ScoresTensor=tensor(choice.type, (images, classes, boxes)),
-        LimitTensor=tensor(DML_TENSOR_DATA_TYPE_INT64, (1,)) if choice.limits else None,
-        IouThresholdTensor=number if choice.overlap else None,
-        ScoreThresholdTensor=number if choice.least else None,
-        OutputCountTensor=tensor(_WORDS, (1,)),
-        OutputSelectedTensor=tensor(_WORDS, (room, 3)),
-        OutputScoresTensor=tensor(choice.type, (room,)) if choice.scores else None,
-        MaximumBoxes=most,
-        CenterPointBox=choice.centers,
-        Inclusive=choice.inclusive,
-    )
+    return {
+        "BoxesTensor": tensor(choice.type, (images, boxes, 4)),
+        "ScoresTensor": tensor(choice.type, (images, classes, boxes)),
+        "LimitTensor": tensor(DML_TENSOR_DATA_TYPE_INT64, (1,)) if choice.limits else None,
+        "IouThresholdTensor": number if choice.overlap else None,
+        "ScoreThresholdTensor": number if choice.least else None,
+        "OutputCountTensor": tensor(_WORDS, (1,)),
+        "OutputSelectedTensor": tensor(_WORDS, (room, 3)),
+        "OutputScoresTensor": tensor(choice.type, (room,)) if choice.scores else None,
+        "MaximumBoxes": most,
+        "CenterPointBox": choice.centers,
+        "Inclusive": choice.inclusive,
+    }
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:

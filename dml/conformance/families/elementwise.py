@@ -79,13 +79,9 @@ def _halves(desc: Any, values: Values) -> Inputs:
 
 
 pointwise(_of("ROUND"), elementwise.round_to, EXACT, _halves, mode=modes("RoundingMode", enums.DML_ROUNDING_MODE))
-pointwise(_of("IS_NAN"), np.isnan, output=types_of(_of("IS_NAN"), "OutputTensor"))
-pointwise(
-    _of("IS_INFINITY"),
-    elementwise.is_infinity,
-    mode=modes("InfinityMode", enums.DML_IS_INFINITY_MODE),
-    output=types_of(_of("IS_INFINITY"), "OutputTensor"),
-)
+pointwise(_of("IS_NAN"), np.isnan, output="OutputTensor")
+_infinities = modes("InfinityMode", enums.DML_IS_INFINITY_MODE)
+pointwise(_of("IS_INFINITY"), elementwise.is_infinity, mode=_infinities, output="OutputTensor")
 
 # --- arithmetic -----------------------------------------------------------------------------------------------------
 
@@ -190,8 +186,7 @@ for _name, _compare in (
     ("GREATER_THAN_OR_EQUAL", np.greater_equal),
     ("LESS_THAN_OR_EQUAL", np.less_equal),
 ):
-    _operator = _of(f"LOGICAL_{_name}")
-    pointwise(_operator, _compare, inputs=_coarse, output=types_of(_operator, "OutputTensor"))
+    pointwise(_of(f"LOGICAL_{_name}"), _compare, inputs=_coarse, output="OutputTensor")
 for _name, _logic in (
     ("AND", lambda a, b: (a != 0) & (b != 0)),
     ("OR", lambda a, b: (a != 0) | (b != 0)),
@@ -211,18 +206,12 @@ pointwise(
     _of("IF"),
     elementwise.select,
     inputs=domain(-4, 4, whole=(0, 2)),
-    types=types_of(_of("IF"), "ATensor"),
+    types="ATensor",
     condition={label: _condition(repeat) for label, repeat in REPEATED.items()},
 )
 for _name, _bits in (("AND", np.bitwise_and), ("OR", np.bitwise_or), ("XOR", np.bitwise_xor), ("NOT", np.invert)):
     pointwise(_of(f"BIT_{_name}"), _bits, inputs=domain(-4, 4), as_bits=True)
-pointwise(
-    _of("BIT_COUNT"),
-    elementwise.bit_count,
-    inputs=domain(-4, 4),
-    as_bits=True,
-    output=types_of(_of("BIT_COUNT"), "OutputTensor"),
-)
+pointwise(_of("BIT_COUNT"), elementwise.bit_count, inputs=domain(-4, 4), as_bits=True, output="OutputTensor")
 
 # --- limits ---------------------------------------------------------------------------------------------------------
 
@@ -251,15 +240,9 @@ def _bounds(attributes: Any) -> Callable[[Choice], dict[str, Any]]:
 
 _TYPED = {label: _bounds(attributes) for label, attributes in _RANGES.items()}
 _LIMITED = domain(-4, 4, whole=(-8, 8))
+_MINIMA = attribute_sets({"Min": 1.5}, {"Min": -2.0})
 pointwise(_of("CLIP"), elementwise.clip, _scale_limit, _LIMITED, range=_RANGES, scale=SCALES)
 pointwise(_of("CLIP1"), elementwise.clip, _scale_limit, _LIMITED, range=_TYPED, scale=SCALES)
 pointwise(_of("CLIP_GRAD"), elementwise.clip_grad, EXACT, _LIMITED, range=_RANGES)
 pointwise(_of("CLIP_GRAD1"), elementwise.clip_grad, EXACT, _LIMITED, range=_TYPED)
-pointwise(
-    _of("THRESHOLD"),
-    elementwise.threshold,
-    _scale_limit,
-    _LIMITED,
-    minimum=attribute_sets({"Min": 1.5}, {"Min": -2.0}),
-    scale=SCALES,
-)
+pointwise(_of("THRESHOLD"), elementwise.threshold, _scale_limit, _LIMITED, minimum=_MINIMA, scale=SCALES)

@@ -9,7 +9,7 @@ import numpy as np
 from dml import descriptors as d
 from dml.conformance.layouts import repeated
 from dml.conformance.limits import Expected, Limit, webnn
-from dml.conformance.parameters import Choice, flags, tensor, types_of
+from dml.conformance.parameters import Choice, flags, tensor
 from dml.conformance.pointwise import REPEATED, SIZES, any_integers, drawn
 from dml.conformance.references import quantization
 from dml.conformance.subject import Inputs, subject
@@ -26,14 +26,17 @@ def _any(values: Values, of: Tensor) -> Any:
     return np.where(values.rng.random(of.Sizes) < 0.3, values.fill(of), integers) if values.edges else integers
 
 
-def _describe_quantize(choice: Choice) -> d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC:
+def _fields(choice: Choice, floats: Any, integers: Any) -> dict[str, Any]:
+    return {
+        "ScaleTensor": choice.second(tensor(floats, choice.sizes)),
+        "ZeroPointTensor": choice.second(tensor(integers, choice.sizes)) if choice.zero_point else None,
+        "OutputTensor": tensor(choice.to, choice.sizes),
+    }
+
+
+def _describe_quantize(choice: Choice) -> dict[str, Any]:
     floats = DML_TENSOR_DATA_TYPE_FLOAT32 if choice.type == DML_TENSOR_DATA_TYPE_INT32 else choice.type
-    return d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        ScaleTensor=choice.second(tensor(floats, choice.sizes)),
-        ZeroPointTensor=choice.second(tensor(choice.to, choice.sizes)) if choice.zero_point else None,
-        OutputTensor=tensor(choice.to, choice.sizes),
-    )
+    return _fields(choice, floats, choice.to)
 
 
 def _quantize_inputs(desc: Any, values: Values) -> Inputs:
@@ -52,23 +55,16 @@ def _quantize_inputs(desc: Any, values: Values) -> Inputs:
     return given if desc.ZeroPointTensor is None else {**given, "ZeroPointTensor": _any(values, desc.ZeroPointTensor)}
 
 
-def _quantize(desc: Any, given: Inputs) -> dict[str, Expected]:
+def _quantize(desc: Any, given: Inputs) -> Expected:
     kind = numpy_dtype(desc.OutputTensor.DataType)
     zero_point = given.get("ZeroPointTensor")
-    return {
-        "OutputTensor": Expected(quantization.quantized(given["InputTensor"], given["ScaleTensor"], zero_point, kind))
-    }
+    return Expected(quantization.quantized(given["InputTensor"], given["ScaleTensor"], zero_point, kind))
 
 
-_QUANTIZE = d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC
+_PARAMETERS: dict[str, Any] = {"sizes": SIZES, "to": "OutputTensor", "zero_point": flags(), "second": REPEATED}
 subject(
-    _QUANTIZE,
-    parameters={
-        "sizes": SIZES,
-        "to": types_of(_QUANTIZE, "OutputTensor"),
-        "zero_point": flags(),
-        "second": REPEATED,
-    },
+    d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
+    parameters=_PARAMETERS,
     describe=_describe_quantize,
     reference=_quantize,
     inputs=_quantize_inputs,
@@ -78,52 +74,35 @@ subject(
 _WIDE = Limit((2, 1), why="a difference of 32 bits in float32, and a product")
 
 
-def _describe_dequantize(choice: Choice) -> d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC:
-    return d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        ScaleTensor=choice.second(tensor(choice.to, choice.sizes)),
-        ZeroPointTensor=choice.second(tensor(choice.type, choice.sizes)) if choice.zero_point else None,
-        OutputTensor=tensor(choice.to, choice.sizes),
-    )
-
-
 def _dequantize_inputs(desc: Any, values: Values) -> Inputs:
     given = {"InputTensor": _any(values, desc.InputTensor), "ScaleTensor": drawn(values, desc.ScaleTensor, 1e-3, 1)}
     return given if desc.ZeroPointTensor is None else {**given, "ZeroPointTensor": _any(values, desc.ZeroPointTensor)}
 
 
-def _dequantize(desc: Any, given: Inputs) -> dict[str, Expected]:
+def _dequantize(desc: Any, given: Inputs) -> Expected:
     values = quantization.dequantized(given["InputTensor"], given["ScaleTensor"], given.get("ZeroPointTensor"))
     limit = _WIDE if given["InputTensor"].dtype.itemsize == 4 else webnn(1, 1)
-    return {"OutputTensor": limit.expected(values, numpy_dtype(desc.OutputTensor.DataType))}
+    return limit.expected(values, numpy_dtype(desc.OutputTensor.DataType))
 
 
-_DEQUANTIZE = d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC
 subject(
-    _DEQUANTIZE,
-    parameters={
-        "sizes": SIZES,
-        "to": types_of(_DEQUANTIZE, "OutputTensor"),
-        "zero_point": flags(),
-        "second": REPEATED,
-    },
-    describe=_describe_dequantize,
+    d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,
+    parameters=_PARAMETERS,
+    describe=lambda choice: _fields(choice, choice.to, choice.type),
     reference=_dequantize,
     inputs=_dequantize_inputs,
 )
 
 
-_ADD = d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC
 _PARTS = ("A", "B", "Output")
 
 
-def _describe_add(choice: Choice) -> d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC:
+def _describe_add(choice: Choice) -> dict[str, Any]:
     single = (1,) * len(choice.sizes)
     kinds = {"A": choice.type, "B": choice.b, "Output": choice.to}
     fields = {f"{part}Tensor": tensor(kind, choice.sizes) for part, kind in kinds.items()}
     fields |= {f"{part}ScaleTensor": tensor(DML_TENSOR_DATA_TYPE_FLOAT32, single) for part in _PARTS}
-    fields |= {f"{part}ZeroPointTensor": tensor(kinds[part], single) for part in choice.zero_points}
-    return _ADD(**fields)
+    return fields | {f"{part}ZeroPointTensor": tensor(kinds[part], single) for part in choice.zero_points}
 
 
 def _add_inputs(desc: Any, values: Values) -> Inputs:
@@ -137,7 +116,7 @@ def _add_inputs(desc: Any, values: Values) -> Inputs:
     return given
 
 
-def _add(desc: Any, given: Inputs) -> dict[str, Expected]:
+def _add(desc: Any, given: Inputs) -> Expected:
     terms = [
         quantization.difference(given[f"{part}Tensor"], given.get(f"{part}ZeroPointTensor")).astype(np.float32)
         * given[f"{part}ScaleTensor"]
@@ -145,15 +124,15 @@ def _add(desc: Any, given: Inputs) -> dict[str, Expected]:
     ]
     kind, zero_point = numpy_dtype(desc.OutputTensor.DataType), given.get("OutputZeroPointTensor")
     total = terms[0] + terms[1]
-    return {"OutputTensor": Expected(quantization.quantized(total, given["OutputScaleTensor"], zero_point, kind))}
+    return Expected(quantization.quantized(total, given["OutputScaleTensor"], zero_point, kind))
 
 
 subject(
-    _ADD,
+    d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC,
     parameters={
         "sizes": SIZES,
-        "b": types_of(_ADD, "BTensor"),
-        "to": types_of(_ADD, "OutputTensor"),
+        "b": "BTensor",
+        "to": "OutputTensor",
         "zero_points": {"all": _PARTS, "none": (), "A": ("A",), "Output": ("Output",)},
     },
     describe=_describe_add,

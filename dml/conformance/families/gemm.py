@@ -9,41 +9,39 @@ import numpy as np
 from dml import descriptors as d
 from dml import enums
 from dml.conformance.activations import activation_class, fused
-from dml.conformance.filling import filled, finite
-from dml.conformance.layouts import Tensor
+from dml.conformance.filling import finite, quantized
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, flags, sizes, tensor, types_of
+from dml.conformance.parameters import Choice, flags, sizes, tensor
 from dml.conformance.references import products
 from dml.conformance.references.fused import activated
 from dml.conformance.references.rounded import Rounded
-from dml.conformance.subject import Inputs, Outputs, subject
-from dml.conformance.values import Values
-from dml.descriptors.base import OperatorDesc
+from dml.conformance.subject import Inputs, subject
 
 #: Rows, terms and columns: ones, primes, a single row or column, and sizes for a few workgroups.
 _SIZES = sizes("5x7x3", "1x1x1", "1x61x17", "23x5x1", "2x1x19", "34x48x36", "70x33x65")
 #: Fused softmaxes: over the last dimension, and over the first.
 _SOFTMAX = {"SOFTMAX": activation_class("SOFTMAX")(), "SOFTMAX1": activation_class("SOFTMAX1")(Axes=(0,))}
 _BATCHES = {"none": (), "2": (2,), "2x3": (2, 3), "1x2": (1, 2)}
+_inputs = quantized(scale=(0.01, 0.1), output_scale=(1, 10), bias=(-4, 4))
 
 
-def _describe_gemm(choice: Choice) -> OperatorDesc:
+def _describe_gemm(choice: Choice) -> dict[str, Any]:
     m, k, n = choice.sizes
     batch = choice.batch
-    return d.DML_GEMM_OPERATOR_DESC(
-        ATensor=tensor(choice.type, (*batch, *((k, m) if choice.trans_a else (m, k)))),
-        BTensor=tensor(choice.type, (*batch, *((n, k) if choice.trans_b else (k, n)))),
-        CTensor=tensor(choice.type, (*batch, m, n)) if choice.c else None,
-        OutputTensor=tensor(choice.type, (*batch, m, n)),
-        TransA=enums.DML_MATRIX_TRANSFORM_TRANSPOSE if choice.trans_a else enums.DML_MATRIX_TRANSFORM_NONE,
-        TransB=enums.DML_MATRIX_TRANSFORM_TRANSPOSE if choice.trans_b else enums.DML_MATRIX_TRANSFORM_NONE,
-        Alpha=choice.alpha,
-        Beta=choice.beta,
-        FusedActivation=choice.activation,
-    )
+    return {
+        "ATensor": tensor(choice.type, (*batch, *((k, m) if choice.trans_a else (m, k)))),
+        "BTensor": tensor(choice.type, (*batch, *((n, k) if choice.trans_b else (k, n)))),
+        "CTensor": tensor(choice.type, (*batch, m, n)) if choice.c else None,
+        "OutputTensor": tensor(choice.type, (*batch, m, n)),
+        "TransA": enums.DML_MATRIX_TRANSFORM(int(choice.trans_a)),
+        "TransB": enums.DML_MATRIX_TRANSFORM(int(choice.trans_b)),
+        "Alpha": choice.alpha,
+        "Beta": choice.beta,
+        "FusedActivation": choice.activation,
+    }
 
 
-def _gemm(desc: Any, inputs: Inputs) -> Outputs:
+def _gemm(desc: Any, inputs: Inputs) -> Any:
     a, b, c = (Rounded(inputs[name]) if name in inputs else None for name in ("ATensor", "BTensor", "CTensor"))
     turned = enums.DML_MATRIX_TRANSFORM_TRANSPOSE
     product = products.gemm(
@@ -53,10 +51,10 @@ def _gemm(desc: Any, inputs: Inputs) -> Outputs:
     # WebNN's tolerance in ulp: 2 for each term, and 1 each for Alpha, Beta and C.
     result = activated(product, desc.FusedActivation)
     if desc.FusedActivation is not None:
-        return {"OutputTensor": result.expected(desc.OutputTensor, f"{k} products and an activation, in any order")}
+        return result.expected(desc.OutputTensor, f"{k} products and an activation, in any order")
     limit = 2 * k + (desc.Alpha != 1) + (c is not None) * (1 + (desc.Beta != 1))
     why = f"WebNN: {limit} ulp; {k} products in any order where they cancel"
-    return {"OutputTensor": result.expected(desc.OutputTensor, why, limit)}
+    return result.expected(desc.OutputTensor, why, limit)
 
 
 subject(
@@ -89,37 +87,7 @@ def _parameter(choice: Choice, kind: Any, axis: int, count: int) -> Any:
     return tensor(kind, shape)
 
 
-def _integer_tensors(choice: Choice, b_type: Any) -> dict[str, Any]:
-    m, k, n = choice.sizes
-    batch = choice.batch
-    found = {"ATensor": tensor(choice.type, (*batch, m, k)), "BTensor": tensor(b_type, (*batch, k, n))}
-    if choice.zero_points:
-        found["AZeroPointTensor"] = _parameter(choice, choice.type, -2, m)
-        found["BZeroPointTensor"] = _parameter(choice, b_type, -1, n)
-    return found
-
-
-def _integer_inputs(desc: OperatorDesc, values: Values) -> Inputs:
-    """Return scales around 1 / 20, ordinary biases and zero points, and 8-bit operands over their whole range (with
-    extremes for edge values).
-
-    Wider operands stay small, to test the sum.
-    """
-
-    def make(name: str, given: Tensor) -> Any:
-        if "Scale" in name:
-            return values.between(given, 1, 10) if name == "OutputScaleTensor" else values.between(given, 0.01, 0.1)
-        if name == "BiasTensor":
-            return values.between(given, -4, 4)
-        if "ZeroPoint" in name or given.element_bits > 8:
-            return values.between(given, -60, 60)
-        return values.fill(given) if values.edges else values.between(given, -128, 127)
-
-    return filled(desc, make)
-
-
 def _sums(inputs: Inputs) -> Any:
-    """Return exact sums."""
     return products.less_zero_point(inputs, "A", -2) @ products.less_zero_point(inputs, "B", -1)
 
 
@@ -130,100 +98,84 @@ _INTEGER_PARAMETERS: dict[str, Any] = {
     "per": {"each": "each", "tensor": "tensor"},
     "rank": {"2": 2, "1": 1, "4": 4},
 }
-_TYPES = {
-    operator: types_of(operator, "ATensor")
-    for operator in (
-        d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
-        d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
-        d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
-    )
-}
+
+
+def _integer_tensors(choice: Choice, b_type: Any, output_type: Any) -> dict[str, Any]:
+    m, k, n = choice.sizes
+    batch = choice.batch
+    found = {
+        "ATensor": tensor(choice.type, (*batch, m, k)),
+        "BTensor": tensor(b_type, (*batch, k, n)),
+        "OutputTensor": tensor(output_type, (*batch, m, n)),
+    }
+    if choice.zero_points:
+        found["AZeroPointTensor"] = _parameter(choice, choice.type, -2, m)
+        found["BZeroPointTensor"] = _parameter(choice, b_type, -1, n)
+    return found
 
 
 subject(
     d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
-    parameters={
-        "type": _TYPES[d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC],
-        "b_type": types_of(d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, "BTensor"),
-        **_INTEGER_PARAMETERS,
-    },
-    describe=lambda choice: d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(
-        **_integer_tensors(choice, choice.b_type),
-        OutputTensor=tensor(enums.DML_TENSOR_DATA_TYPE_INT32, (*choice.batch, choice.sizes[0], choice.sizes[2])),
-    ),
-    reference=lambda desc, inputs: {"OutputTensor": Expected(_sums(inputs).astype(np.int32))},
-    inputs=_integer_inputs,
+    parameters={"b_type": "BTensor", **_INTEGER_PARAMETERS},
+    describe=lambda choice: _integer_tensors(choice, choice.b_type, enums.DML_TENSOR_DATA_TYPE_INT32),
+    reference=lambda desc, inputs: Expected(_sums(inputs).astype(np.int32)),
+    inputs=_inputs,
 )
 
 
-def _describe_quantized(choice: Choice) -> OperatorDesc:
+def _describe_quantized(choice: Choice) -> dict[str, Any]:
     m, _, n = choice.sizes
-    found = _integer_tensors(choice, choice.b_type)
+    found = _integer_tensors(choice, choice.b_type, choice.output_type)
     for which, axis, count in (("A", -2, m), ("B", -1, n), ("Output", -2, m)):
         found[f"{which}ScaleTensor"] = _parameter(choice, enums.DML_TENSOR_DATA_TYPE_FLOAT32, axis, count)
     if choice.zero_points:
         found["OutputZeroPointTensor"] = _parameter(choice, choice.output_type, -2, m)
-    return d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC(
-        **found, OutputTensor=tensor(choice.output_type, (*choice.batch, m, n))
-    )
+    return found
 
 
-def _quantized(desc: Any, inputs: Inputs) -> Outputs:
+def _quantized(desc: Any, inputs: Inputs) -> Expected:
     rank = desc.ATensor.rank
     a, b, out = (
         products.along(inputs[f"{name}ScaleTensor"], rank, axis)
         for name, axis in (("A", -2), ("B", -1), ("Output", -2))
     )
     zero_point = products.along(inputs.get("OutputZeroPointTensor"), rank, -2)
-    return {"OutputTensor": products.quantized(_sums(inputs) * a * b / out, zero_point, desc.OutputTensor)}
+    return products.quantized(_sums(inputs) * a * b / out, zero_point, desc.OutputTensor)
 
 
 subject(
     d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
-    parameters={
-        "type": _TYPES[d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC],
-        "b_type": types_of(d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, "BTensor"),
-        "output_type": types_of(d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, "OutputTensor"),
-        **_INTEGER_PARAMETERS,
-    },
+    parameters={"b_type": "BTensor", "output_type": "OutputTensor", **_INTEGER_PARAMETERS},
     describe=_describe_quantized,
     reference=_quantized,
-    inputs=_integer_inputs,
+    inputs=_inputs,
 )
 
 
-def _describe_to_float(choice: Choice) -> OperatorDesc:
+def _describe_to_float(choice: Choice) -> dict[str, Any]:
     m, _, n = choice.sizes
-    found = _integer_tensors(choice, choice.type)
+    found = _integer_tensors(choice, choice.type, choice.output_type)
     for which, axis, count in (("A", -2, m), ("B", -1, n)):
         found[f"{which}ScaleTensor"] = _parameter(choice, choice.output_type, axis, count)
     if choice.bias:
         found["BiasTensor"] = tensor(choice.output_type, (*choice.batch, m, n))
-    return d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC(
-        **found, OutputTensor=tensor(choice.output_type, (*choice.batch, m, n))
-    )
+    return found
 
 
-def _to_float(desc: Any, inputs: Inputs) -> Outputs:
+def _to_float(desc: Any, inputs: Inputs) -> Any:
     rank = desc.ATensor.rank
     a, b = (
         Rounded(products.less_zero_point(inputs, name, axis)) * products.along(inputs[f"{name}ScaleTensor"], rank, axis)
         for name, axis in (("A", -2), ("B", -1))
     )
     result = products.gemm(a, b, inputs.get("BiasTensor"), 1.0, 1.0, a_turned=False, b_turned=False)
-    why = f"{desc.ATensor.Sizes[-1]} products of two scaled numbers, in any order"
-    return {"OutputTensor": result.expected(desc.OutputTensor, why)}
+    return result.expected(desc.OutputTensor, f"{desc.ATensor.Sizes[-1]} products of two scaled numbers, in any order")
 
 
 subject(
     d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
-    parameters={
-        "type": _TYPES[d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC],
-        "output_type": {"FLOAT32": enums.DML_TENSOR_DATA_TYPE_FLOAT32, "FLOAT16": enums.DML_TENSOR_DATA_TYPE_FLOAT16},
-        "bias": flags(),
-        **_INTEGER_PARAMETERS,
-    },
+    parameters={"output_type": "OutputTensor", "bias": flags(), **_INTEGER_PARAMETERS},
     describe=_describe_to_float,
     reference=_to_float,
-    inputs=_integer_inputs,
+    inputs=_inputs,
 )

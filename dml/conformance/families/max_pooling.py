@@ -34,14 +34,11 @@ def _steps(desc: OperatorDesc, values: Values) -> Inputs:
     return filled(desc, make)
 
 
-def _describe_max(operator: Any, choice: Choice) -> OperatorDesc:
+def _describe_max(choice: Choice) -> dict[str, Any]:
     pooled, window = pooled_by(choice)
     indices = getattr(choice, "indices", None)
     more = {} if indices is None else {"OutputIndicesTensor": tensor(indices, pooled)}
-    desc: OperatorDesc = operator(
-        InputTensor=tensor(choice.type, choice.sizes), OutputTensor=tensor(choice.type, pooled), **more, **window
-    )
-    return desc
+    return {"OutputTensor": tensor(choice.type, pooled), **more, **window}
 
 
 def _maximum(desc: Any, inputs: Inputs) -> Outputs:
@@ -57,26 +54,16 @@ for _operator in (d.DML_MAX_POOLING_OPERATOR_DESC, d.DML_MAX_POOLING1_OPERATOR_D
     _indices: dict[str, Any] = {}
     if _operator is not d.DML_MAX_POOLING_OPERATOR_DESC:
         _indices = {"indices": {"none": None, **types_of(_operator, "OutputIndicesTensor")}}
-    subject(
-        _operator,
-        parameters=window_parameters(_operator, **_indices),
-        describe=lambda choice, operator=_operator: _describe_max(operator, choice),
-        reference=_maximum,
-        inputs=_steps,
-    )
+    _parameters = window_parameters(_operator, **_indices)
+    subject(_operator, parameters=_parameters, describe=_describe_max, reference=_maximum, inputs=_steps)
 
 
-def _describe_max_grad(choice: Choice) -> OperatorDesc:
+def _describe_max_grad(choice: Choice) -> dict[str, Any]:
     pooled, window = pooled_by(choice)
-    return d.DML_MAX_POOLING_GRAD_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        InputGradientTensor=tensor(choice.type, pooled),
-        OutputGradientTensor=tensor(choice.type, choice.sizes),
-        **window,
-    )
+    return {"InputGradientTensor": tensor(choice.type, pooled), **window}
 
 
-def _max_grad(desc: Any, inputs: Inputs) -> Outputs:
+def _max_grad(desc: Any, inputs: Inputs) -> Expected:
     x, gradient = inputs["InputTensor"], inputs["InputGradientTensor"].astype(np.float64)
     values, terms = (reference.maximum_grad(x, given, **window_of(desc)) for given in (gradient, np.abs(gradient)))
     return gathered(values, terms, desc)
@@ -94,15 +81,17 @@ subject(
 )
 
 
-def _describe_unpooling(choice: Choice) -> OperatorDesc:
+def _describe_unpooling(choice: Choice) -> dict[str, Any]:
     batch, channels, height, width = choice.sizes
     down, right = choice.more
-    pooled = tensor(choice.type, choice.sizes)
-    return d.DML_MAX_UNPOOLING_OPERATOR_DESC(
-        InputTensor=pooled,
-        IndicesTensor=tensor(choice.indices, choice.sizes),
-        OutputTensor=tensor(choice.type, (batch, channels, height + down, width + right)),
-    )
+    return {
+        "IndicesTensor": tensor(choice.indices, choice.sizes),
+        "OutputTensor": tensor(choice.type, (batch, channels, height + down, width + right)),
+    }
+
+
+def _unpooled(desc: Any, inputs: Inputs) -> Expected:
+    return exact(reference.unpool(inputs["InputTensor"], inputs["IndicesTensor"], desc.OutputTensor.Sizes))
 
 
 def _unpooling_inputs(desc: Any, values: Values) -> Inputs:
@@ -119,11 +108,9 @@ subject(
         # The work buffer of 1x1x8x8 fills its allocation exactly.
         "sizes": sizes("2x3x4x5", "1x1x1x1", "1x2x31x1", "3x1x1x7", "1x7x23x19", "1x1x8x8"),
         "more": {"0": (0, 0), "3.1": (3, 1), "0.20": (0, 20)},
-        "indices": types_of(d.DML_MAX_UNPOOLING_OPERATOR_DESC, "IndicesTensor"),
+        "indices": "IndicesTensor",
     },
     describe=_describe_unpooling,
-    reference=lambda desc, inputs: {
-        "OutputTensor": exact(reference.unpool(inputs["InputTensor"], inputs["IndicesTensor"], desc.OutputTensor.Sizes))
-    },
+    reference=_unpooled,
     inputs=_unpooling_inputs,
 )

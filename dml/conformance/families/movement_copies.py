@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from dml import descriptors as d
+from dml.conformance.limits import Expected
 from dml.conformance.parameters import Choice, Skip, enumerators, flags, tensor
 from dml.conformance.references import movement
 from dml.conformance.references.conversion import scalar
 from dml.conformance.subject import Inputs, Outputs, subject
-from dml.conformance.variety import AXES, SCALARS, SIZES, axis_of, moved, union_of
+from dml.conformance.variety import AXES, SCALARS, SIZES, axis_of, moved, scalar_fields
 from dml.enums import DML_PADDING_MODE
 from dml.shapes import joined_sizes, padded_sizes, scaled_sizes, sliced_sizes, with_size
-from dml.tensors import numpy_dtype
 
 #: Offset, size and step of a slice's window, as functions of a dimension's number and size.
 _WINDOWS: dict[str, Any] = {
@@ -39,79 +39,47 @@ def _window(choice: Choice) -> tuple[tuple[int, ...], ...]:
 # --- slices ---------------------------------------------------------------------------------------------
 
 
-def _slice(choice: Choice) -> d.DML_SLICE_OPERATOR_DESC:
+def _slice(choice: Choice) -> dict[str, Any]:
     offsets, windows, steps = _window(choice)
     copied = sliced_sizes(windows, steps)
-    return d.DML_SLICE_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensor=tensor(choice.type, copied),
-        Offsets=offsets,
-        Sizes=copied,
-        Strides=steps,
-    )
+    return {"OutputTensor": tensor(choice.type, copied), "Offsets": offsets, "Sizes": copied, "Strides": steps}
 
 
-def _sliced(desc: d.DML_SLICE_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _sliced(desc: d.DML_SLICE_OPERATOR_DESC, inputs: Inputs) -> Expected:
     x = inputs["InputTensor"]
-    return {"OutputTensor": moved(movement.slice_window(x, desc.Offsets, desc.Sizes, desc.Strides, desc.Sizes))}
+    return moved(movement.slice_window(x, desc.Offsets, desc.Sizes, desc.Strides, desc.Sizes))
 
 
-subject(
-    d.DML_SLICE_OPERATOR_DESC,
-    parameters={"sizes": SIZES, "window": _WINDOWS},
-    describe=_slice,
-    reference=_sliced,
-)
+subject(d.DML_SLICE_OPERATOR_DESC, parameters={"sizes": SIZES, "window": _WINDOWS}, describe=_slice, reference=_sliced)
 
 
-def _slice1(choice: Choice) -> d.DML_SLICE1_OPERATOR_DESC:
+def _slice1(choice: Choice, shorter: str = "OutputTensor") -> dict[str, Any]:
     offsets, windows, steps = _window(choice)
     copied = tuple(max(1, n - choice.short) for n in sliced_sizes(windows, steps))
-    return d.DML_SLICE1_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensor=tensor(choice.type, copied),
-        InputWindowOffsets=offsets,
-        InputWindowSizes=windows,
-        InputWindowStrides=steps,
-    )
+    return {
+        shorter: tensor(choice.type, copied),
+        "InputWindowOffsets": offsets,
+        "InputWindowSizes": windows,
+        "InputWindowStrides": steps,
+    }
 
 
-def _sliced1(desc: d.DML_SLICE1_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _sliced1(desc: d.DML_SLICE1_OPERATOR_DESC, inputs: Inputs) -> Expected:
     window = (desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides)
-    return {"OutputTensor": moved(movement.slice_window(inputs["InputTensor"], *window, desc.OutputTensor.Sizes))}
+    return moved(movement.slice_window(inputs["InputTensor"], *window, desc.OutputTensor.Sizes))
+
+
+def _slice_gradient(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, inputs: Inputs) -> Expected:
+    window = (desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides)
+    return moved(movement.slice_grad(inputs["InputGradientTensor"], desc.OutputGradientTensor.Sizes, *window))
 
 
 _SLICE1: dict[str, Any] = {"sizes": SIZES, "window": {**_WINDOWS, **_BACKWARDS}, "short": flags()}
-
-subject(
-    d.DML_SLICE1_OPERATOR_DESC,
-    parameters=_SLICE1,
-    describe=_slice1,
-    reference=_sliced1,
-)
-
-
-def _slice_grad(choice: Choice) -> d.DML_SLICE_GRAD_OPERATOR_DESC:
-    forward = _slice1(choice)
-    return d.DML_SLICE_GRAD_OPERATOR_DESC(
-        InputGradientTensor=forward.OutputTensor,
-        OutputGradientTensor=forward.InputTensor,
-        InputWindowOffsets=forward.InputWindowOffsets,
-        InputWindowSizes=forward.InputWindowSizes,
-        InputWindowStrides=forward.InputWindowStrides,
-    )
-
-
-def _slice_gradient(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, inputs: Inputs) -> Outputs:
-    window = (desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides)
-    grad = inputs["InputGradientTensor"]
-    return {"OutputGradientTensor": moved(movement.slice_grad(grad, desc.OutputGradientTensor.Sizes, *window))}
-
-
+subject(d.DML_SLICE1_OPERATOR_DESC, parameters=_SLICE1, describe=_slice1, reference=_sliced1)
 subject(
     d.DML_SLICE_GRAD_OPERATOR_DESC,
     parameters=_SLICE1,
-    describe=_slice_grad,
+    describe=lambda choice: _slice1(choice, "InputGradientTensor"),
     reference=_slice_gradient,
 )
 
@@ -135,13 +103,9 @@ def _parts(choice: Choice) -> tuple[int, list[tuple[int, ...]]]:
     return axis, [with_size(choice.sizes, axis, part) for part in parts]
 
 
-def _split(choice: Choice) -> d.DML_SPLIT_OPERATOR_DESC:
+def _split(choice: Choice) -> dict[str, Any]:
     axis, parts = _parts(choice)
-    return d.DML_SPLIT_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensors=tuple(tensor(choice.type, part) for part in parts),
-        Axis=axis,
-    )
+    return {"OutputTensors": tuple(tensor(choice.type, part) for part in parts), "Axis": axis}
 
 
 def _was_split(desc: d.DML_SPLIT_OPERATOR_DESC, inputs: Inputs) -> Outputs:
@@ -150,29 +114,23 @@ def _was_split(desc: d.DML_SPLIT_OPERATOR_DESC, inputs: Inputs) -> Outputs:
 
 
 _ALONG: dict[str, Any] = {"sizes": SIZES, "axis": AXES, "parts": _PARTS}
-
-subject(
-    d.DML_SPLIT_OPERATOR_DESC,
-    parameters=_ALONG,
-    describe=_split,
-    reference=_was_split,
-)
+subject(d.DML_SPLIT_OPERATOR_DESC, parameters=_ALONG, describe=_split, reference=_was_split)
 
 
-def _join(choice: Choice) -> d.DML_JOIN_OPERATOR_DESC:
+def _join(choice: Choice) -> dict[str, Any]:
     axis, parts = _parts(choice)
-    return d.DML_JOIN_OPERATOR_DESC(
-        InputTensors=tuple(tensor(choice.type, part) for part in parts),
-        OutputTensor=tensor(choice.type, joined_sizes(parts, axis)),
-        Axis=axis,
-    )
+    return {
+        "InputTensors": tuple(tensor(choice.type, part) for part in parts),
+        "OutputTensor": tensor(choice.type, joined_sizes(parts, axis)),
+        "Axis": axis,
+    }
 
 
 subject(
     d.DML_JOIN_OPERATOR_DESC,
     parameters=_ALONG,
     describe=_join,
-    reference=lambda desc, inputs: {"OutputTensor": moved(np.concatenate(inputs["InputTensors"], desc.Axis))},
+    reference=lambda desc, inputs: moved(np.concatenate(inputs["InputTensors"], desc.Axis)),
 )
 
 _REPEATS: dict[str, Any] = {
@@ -183,21 +141,17 @@ _REPEATS: dict[str, Any] = {
 }
 
 
-def _tile(choice: Choice) -> d.DML_TILE_OPERATOR_DESC:
+def _tile(choice: Choice) -> dict[str, Any]:
     rank = len(choice.sizes)
     repeats = tuple(choice.repeats(axis, rank) for axis in range(rank))
-    return d.DML_TILE_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensor=tensor(choice.type, scaled_sizes(choice.sizes, repeats)),
-        Repeats=repeats,
-    )
+    return {"OutputTensor": tensor(choice.type, scaled_sizes(choice.sizes, repeats)), "Repeats": repeats}
 
 
 subject(
     d.DML_TILE_OPERATOR_DESC,
     parameters={"sizes": SIZES, "repeats": _REPEATS},
     describe=_tile,
-    reference=lambda desc, inputs: {"OutputTensor": moved(np.tile(inputs["InputTensor"], desc.Repeats))},
+    reference=lambda desc, inputs: moved(np.tile(inputs["InputTensor"], desc.Repeats)),
 )
 
 # --- padding --------------------------------------------------------------------------------------------
@@ -219,7 +173,6 @@ def _padding_fields(choice: Choice) -> dict[str, Any]:
         raise Skip("WRAP repeats a dimension once at most")
     start, end = zip(*pairs, strict=True)
     return {
-        "InputTensor": tensor(choice.type, choice.sizes),
         "OutputTensor": tensor(choice.type, padded_sizes(choice.sizes, start, end)),
         "PaddingMode": choice.mode,
         "StartPadding": start,
@@ -227,37 +180,25 @@ def _padding_fields(choice: Choice) -> dict[str, Any]:
     }
 
 
-def _padded(desc: Any, x: Any, value: Any) -> Outputs:
+def _padded(desc: Any, x: Any, value: Any) -> Expected:
     mode = desc.PaddingMode.name.removeprefix("DML_PADDING_MODE_")
-    return {"OutputTensor": moved(movement.padding(x, mode, desc.StartPadding, desc.EndPadding, value))}
+    return moved(movement.padding(x, mode, desc.StartPadding, desc.EndPadding, value))
 
 
-_PADDING = {"sizes": SIZES, "mode": enumerators(DML_PADDING_MODE), "padding": _PADDINGS}
+_PADDING: dict[str, Any] = {"sizes": SIZES, "mode": enumerators(DML_PADDING_MODE), "padding": _PADDINGS}
 
 subject(
     d.DML_PADDING_OPERATOR_DESC,
-    parameters={
-        **_PADDING,
-        "value": {"0": 0.0, "7": 7.0, "10.6": 10.6, "300.7": 300.7},
-    },
-    describe=lambda choice: d.DML_PADDING_OPERATOR_DESC(**_padding_fields(choice), PaddingValue=choice.value),
+    parameters={**_PADDING, "value": {"0": 0.0, "7": 7.0, "10.6": 10.6, "300.7": 300.7}},
+    describe=lambda choice: {**_padding_fields(choice), "PaddingValue": choice.value},
     reference=lambda desc, inputs: _padded(
         desc, inputs["InputTensor"], scalar(desc.PaddingValue, desc.InputTensor.dtype)
     ),
 )
-
-
-def _padding1(choice: Choice) -> d.DML_PADDING1_OPERATOR_DESC:
-    kind = numpy_dtype(choice.type)
-    return d.DML_PADDING1_OPERATOR_DESC(
-        **_padding_fields(choice), PaddingValueDataType=choice.type, PaddingValue=union_of(choice.value(kind), kind)
-    )
-
-
 subject(
     d.DML_PADDING1_OPERATOR_DESC,
     parameters={**_PADDING, "value": SCALARS},
-    describe=_padding1,
+    describe=lambda choice: {**_padding_fields(choice), **scalar_fields(choice, "PaddingValue")},
     reference=lambda desc, inputs: _padded(
         desc, inputs["InputTensor"], desc.PaddingValue.value(desc.PaddingValueDataType)
     ),

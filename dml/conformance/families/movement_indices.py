@@ -6,16 +6,16 @@ scatters and one-hot write nothing. Of several updates of an element the last in
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dml import descriptors as d
-from dml.conformance.parameters import Choice, Skip, sizes, tensor, types_of
+from dml.conformance.limits import Expected
+from dml.conformance.parameters import Choice, Skip, sizes, tensor
 from dml.conformance.references import indexing
-from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values
 from dml.conformance.variety import AXES, SIZES, axis_of, far_integers, moved
 from dml.shapes import gathered_nd_sizes, gathered_sizes, ones_along, with_rank, with_size
@@ -44,7 +44,7 @@ def _indices(values: Values, indices: DML_BUFFER_TENSOR_DESC, extents: Any, beyo
 _INDEXED = sizes("1x3x4", "1", "7", "1x1x3x4x5", "6x64", "1x1x1x2x1x3x2x3", "1x37x41", "1x1x5x13x48")
 
 
-def _gather(choice: Choice) -> d.DML_GATHER_OPERATOR_DESC:
+def _gather(choice: Choice) -> dict[str, Any]:
     rank, count = len(choice.sizes), choice.dimensions
     axis = axis_of(choice, rank)
     if count > rank:
@@ -53,13 +53,12 @@ def _gather(choice: Choice) -> d.DML_GATHER_OPERATOR_DESC:
     gathered = gathered_sizes(choice.sizes, indices, axis, count)
     if len(gathered) > rank:
         raise Skip(f"the output would have {len(gathered)} dimensions, more than the input")
-    return d.DML_GATHER_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        IndicesTensor=tensor(choice.index, indices),
-        OutputTensor=tensor(choice.type, with_rank(gathered, rank)),
-        Axis=axis,
-        IndexDimensions=count,
-    )
+    return {
+        "IndicesTensor": tensor(choice.index, indices),
+        "OutputTensor": tensor(choice.type, with_rank(gathered, rank)),
+        "Axis": axis,
+        "IndexDimensions": count,
+    }
 
 
 def _gather_inputs(desc: Any, values: Values) -> Inputs:
@@ -69,25 +68,15 @@ def _gather_inputs(desc: Any, values: Values) -> Inputs:
     }
 
 
-def _gathered(desc: d.DML_GATHER_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _gathered(desc: d.DML_GATHER_OPERATOR_DESC, inputs: Inputs) -> Expected:
     x, indices = inputs["InputTensor"], inputs["IndicesTensor"]
-    sizes_ = desc.OutputTensor.Sizes
-    return {"OutputTensor": moved(indexing.gather(x, indices, desc.Axis, desc.IndexDimensions, sizes_))}
+    return moved(indexing.gather(x, indices, desc.Axis, desc.IndexDimensions, desc.OutputTensor.Sizes))
 
 
-def _types(operator: Any) -> dict[str, Any]:
-    """Return the parameters for the data types of the elements and the indices."""
-    return {"type": types_of(operator, "InputTensor"), "index": types_of(operator, "IndicesTensor")}
-
-
+_DIMENSIONS = {"1": 1, "0": 0, "2": 2, "3": 3}
 subject(
     d.DML_GATHER_OPERATOR_DESC,
-    parameters={
-        **_types(d.DML_GATHER_OPERATOR_DESC),
-        "sizes": _INDEXED,
-        "axis": AXES,
-        "dimensions": {"1": 1, "0": 0, "2": 2, "3": 3},
-    },
+    parameters={"index": "IndicesTensor", "sizes": _INDEXED, "axis": AXES, "dimensions": _DIMENSIONS},
     describe=_gather,
     inputs=_gather_inputs,
     reference=_gathered,
@@ -97,33 +86,26 @@ subject(
 _COUNTS: dict[str, Any] = {"same": lambda n: n, "one": lambda n: 1, "more": lambda n: 2 * n + 1}
 
 
-def _gather_elements(choice: Choice) -> d.DML_GATHER_ELEMENTS_OPERATOR_DESC:
+def _gather_elements(choice: Choice) -> dict[str, Any]:
     axis = axis_of(choice, len(choice.sizes))
     picked = with_size(choice.sizes, axis, choice.count(choice.sizes[axis]))
-    return d.DML_GATHER_ELEMENTS_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        IndicesTensor=tensor(choice.index, picked),
-        OutputTensor=tensor(choice.type, picked),
-        Axis=axis,
-    )
-
-
-def _elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, inputs: Inputs) -> Outputs:
-    x, indices = inputs["InputTensor"], inputs["IndicesTensor"]
-    return {"OutputTensor": moved(indexing.gather_elements(x, indices, desc.Axis))}
+    return {"IndicesTensor": tensor(choice.index, picked), "OutputTensor": tensor(choice.type, picked), "Axis": axis}
 
 
 subject(
     d.DML_GATHER_ELEMENTS_OPERATOR_DESC,
-    parameters={**_types(d.DML_GATHER_ELEMENTS_OPERATOR_DESC), "sizes": SIZES, "axis": AXES, "count": _COUNTS},
+    parameters={"index": "IndicesTensor", "sizes": SIZES, "axis": AXES, "count": _COUNTS},
     describe=_gather_elements,
     inputs=_gather_inputs,
-    reference=_elements,
+    reference=lambda desc, inputs: moved(
+        indexing.gather_elements(inputs["InputTensor"], inputs["IndicesTensor"], desc.Axis)
+    ),
 )
 
 
 _ND_SIZES = sizes("3x2x4x5", "1", "7", "1x5x3x2", "2x64", "1x1x3x2x1x2x1x3", "1x1x37x41")
 _ND: dict[str, Any] = {
+    "index": "IndicesTensor",
     "sizes": _ND_SIZES,
     # number of coordinates in an index tuple
     "coordinates": {"1": 1, "2": 2, "all": 8},
@@ -135,7 +117,7 @@ _ND: dict[str, Any] = {
 
 
 def _tuples(choice: Choice, batches: int = 0) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """Return the input and the indices of a description, and the sizes of the result."""
+    """Return the indices of a description, and the sizes of the result."""
     rank, unused = len(choice.sizes), choice.unused
     if set(choice.sizes[:unused]) - {1} or unused >= rank:
         raise Skip("only dimensions of size 1 can be ignored")
@@ -150,18 +132,17 @@ def _tuples(choice: Choice, batches: int = 0) -> tuple[dict[str, Any], tuple[int
     if max(len(indices), len(picked)) > rank:
         raise Skip(f"indices or output would have more than the input's {rank} dimensions")
     return {
-        "InputTensor": tensor(choice.type, choice.sizes),
         "IndicesTensor": tensor(choice.index, with_rank(indices, rank)),
         "InputDimensionCount": len(used),
         "IndicesDimensionCount": len(indices),
     }, with_rank(picked, rank)
 
 
-def _gather_nd(operator: Any, choice: Choice) -> Any:
+def _gather_nd(choice: Choice) -> dict[str, Any]:
     batches = getattr(choice, "batches", None)
     fields, picked = _tuples(choice, batches or 0)
     of_batches = {} if batches is None else {"BatchDimensionCount": batches}
-    return operator(**fields, OutputTensor=tensor(choice.type, picked), **of_batches)
+    return {**fields, "OutputTensor": tensor(choice.type, picked), **of_batches}
 
 
 def _trailing(array: Array, count: int) -> Array:
@@ -180,83 +161,63 @@ def _nd_inputs(desc: Any, values: Values) -> Inputs:
     }
 
 
-def _picked(desc: Any, inputs: Inputs) -> Outputs:
+def _picked(desc: Any, inputs: Inputs) -> Expected:
     x = _trailing(inputs["InputTensor"], desc.InputDimensionCount)
     indices = _trailing(inputs["IndicesTensor"], desc.IndicesDimensionCount)
     picked = indexing.gather_nd(x, indices, getattr(desc, "BatchDimensionCount", 0))
-    return {"OutputTensor": moved(picked.reshape(desc.OutputTensor.Sizes))}
+    return moved(picked.reshape(desc.OutputTensor.Sizes))
 
 
 for _operator, _batches in (
     (d.DML_GATHER_ND_OPERATOR_DESC, {}),
     (d.DML_GATHER_ND1_OPERATOR_DESC, {"batches": {"0": 0, "1": 1, "2": 2}}),
 ):
-    subject(
-        _operator,
-        parameters={**_types(_operator), **_ND, **_batches},
-        describe=partial(_gather_nd, _operator),
-        inputs=_nd_inputs,
-        reference=_picked,
-    )
+    subject(_operator, parameters={**_ND, **_batches}, describe=_gather_nd, inputs=_nd_inputs, reference=_picked)
 
 
-def _scatter_nd(choice: Choice) -> d.DML_SCATTER_ND_OPERATOR_DESC:
+def _scatter_nd(choice: Choice) -> dict[str, Any]:
     fields, picked = _tuples(choice)
-    output = tensor(choice.type, choice.sizes)
-    return d.DML_SCATTER_ND_OPERATOR_DESC(**fields, UpdatesTensor=tensor(choice.type, picked), OutputTensor=output)
+    return {**fields, "UpdatesTensor": tensor(choice.type, picked)}
 
 
-def _placed(desc: d.DML_SCATTER_ND_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _placed(desc: d.DML_SCATTER_ND_OPERATOR_DESC, inputs: Inputs) -> Expected:
     x = _trailing(inputs["InputTensor"], desc.InputDimensionCount)
     indices = _trailing(inputs["IndicesTensor"], desc.IndicesDimensionCount)
     updates = inputs["UpdatesTensor"].reshape(gathered_nd_sizes(x.shape, indices.shape))
-    return {"OutputTensor": moved(indexing.scatter_nd(x, indices, updates).reshape(desc.OutputTensor.Sizes))}
+    return moved(indexing.scatter_nd(x, indices, updates).reshape(desc.OutputTensor.Sizes))
 
 
-subject(
-    d.DML_SCATTER_ND_OPERATOR_DESC,
-    parameters={**_types(d.DML_SCATTER_ND_OPERATOR_DESC), **_ND},
-    describe=_scatter_nd,
-    inputs=_nd_inputs,
-    reference=_placed,
-)
+subject(d.DML_SCATTER_ND_OPERATOR_DESC, parameters=_ND, describe=_scatter_nd, inputs=_nd_inputs, reference=_placed)
 
 
-def _scatter(choice: Choice) -> d.DML_SCATTER_OPERATOR_DESC:
+def _scatter(choice: Choice) -> dict[str, Any]:
     axis = axis_of(choice, len(choice.sizes))
     placed = with_size(choice.sizes, axis, choice.count(choice.sizes[axis]))
-    return d.DML_SCATTER_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        IndicesTensor=tensor(choice.index, placed),
-        UpdatesTensor=tensor(choice.type, placed),
-        OutputTensor=tensor(choice.type, choice.sizes),
-        Axis=axis,
-    )
+    return {"IndicesTensor": tensor(choice.index, placed), "UpdatesTensor": tensor(choice.type, placed), "Axis": axis}
 
 
-def _scattered(desc: d.DML_SCATTER_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _scattered(desc: d.DML_SCATTER_OPERATOR_DESC, inputs: Inputs) -> Expected:
     x, indices, updates = (inputs[name] for name in desc.input_names)
-    return {"OutputTensor": moved(indexing.scatter(x, indices, updates, desc.Axis))}
+    return moved(indexing.scatter(x, indices, updates, desc.Axis))
 
 
 subject(
     d.DML_SCATTER_OPERATOR_DESC,
-    parameters={**_types(d.DML_SCATTER_OPERATOR_DESC), "sizes": SIZES, "axis": AXES, "count": _COUNTS},
+    parameters={"index": "IndicesTensor", "sizes": SIZES, "axis": AXES, "count": _COUNTS},
     describe=_scatter,
     inputs=lambda desc, values: {**_gather_inputs(desc, values), "UpdatesTensor": values.fill(desc.UpdatesTensor)},
     reference=_scattered,
 )
 
 
-def _one_hot(choice: Choice) -> d.DML_ONE_HOT_OPERATOR_DESC:
+def _one_hot(choice: Choice) -> dict[str, Any]:
     rank = len(choice.sizes)
     axis = axis_of(choice, rank)
-    return d.DML_ONE_HOT_OPERATOR_DESC(
-        IndicesTensor=tensor(choice.index, ones_along(choice.sizes, (axis,))),
-        ValuesTensor=tensor(choice.type, with_rank((choice.given,), rank)),
-        OutputTensor=tensor(choice.type, choice.sizes),
-        Axis=axis,
-    )
+    return {
+        "IndicesTensor": tensor(choice.index, ones_along(choice.sizes, (axis,))),
+        "ValuesTensor": tensor(choice.type, with_rank((choice.given,), rank)),
+        "Axis": axis,
+    }
 
 
 def _one_hot_inputs(desc: d.DML_ONE_HOT_OPERATOR_DESC, values: Values) -> Inputs:
@@ -266,18 +227,16 @@ def _one_hot_inputs(desc: d.DML_ONE_HOT_OPERATOR_DESC, values: Values) -> Inputs
     }
 
 
-def _hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, inputs: Inputs) -> Expected:
     off, on = inputs["ValuesTensor"].reshape(-1)[:2]
-    return {
-        "OutputTensor": moved(indexing.one_hot(inputs["IndicesTensor"], off, on, desc.OutputTensor.Sizes, desc.Axis))
-    }
+    return moved(indexing.one_hot(inputs["IndicesTensor"], off, on, desc.OutputTensor.Sizes, desc.Axis))
 
 
 subject(
     d.DML_ONE_HOT_OPERATOR_DESC,
     parameters={
-        "type": types_of(d.DML_ONE_HOT_OPERATOR_DESC, "OutputTensor"),
-        "index": types_of(d.DML_ONE_HOT_OPERATOR_DESC, "IndicesTensor"),
+        "type": "OutputTensor",
+        "index": "IndicesTensor",
         "sizes": SIZES,
         "axis": AXES,
         # Number of values; the operator uses the first two.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dml import descriptors as d
-from dml.conformance.parameters import Choice, enumerators, sizes, tensor, types_of
+from dml.conformance.limits import Expected
+from dml.conformance.parameters import Choice, enumerators, sizes, tensor
 from dml.conformance.references import movement
-from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values
 from dml.conformance.variety import AXES, SIZES, axis_of, far_integers, moved
 from dml.enums import DML_DEPTH_SPACE_ORDER
@@ -41,12 +41,12 @@ def _fields(choice: Choice, before: tuple[int, ...], after: tuple[int, ...]) -> 
     }
 
 
-def _to_space(operator: Any, choice: Choice) -> Any:
-    return operator(**_fields(choice, _deep(choice), depth_to_space_sizes(_deep(choice), choice.block)))
+def _to_space(choice: Choice) -> dict[str, Any]:
+    return _fields(choice, _deep(choice), depth_to_space_sizes(_deep(choice), choice.block))
 
 
-def _to_depth(operator: Any, choice: Choice) -> Any:
-    return operator(**_fields(choice, _wide(choice), space_to_depth_sizes(_wide(choice), choice.block)))
+def _to_depth(choice: Choice) -> dict[str, Any]:
+    return _fields(choice, _wide(choice), space_to_depth_sizes(_wide(choice), choice.block))
 
 
 def _depth_first(desc: Any) -> bool:
@@ -54,14 +54,12 @@ def _depth_first(desc: Any) -> bool:
     return bool(order == DML_DEPTH_SPACE_ORDER.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
 
 
-def _space(desc: Any, inputs: Inputs) -> Outputs:
-    x = inputs["InputTensor"]
-    return {"OutputTensor": moved(movement.depth_to_space(x, desc.BlockSize, depth_first=_depth_first(desc)))}
+def _space(desc: Any, inputs: Inputs) -> Expected:
+    return moved(movement.depth_to_space(inputs["InputTensor"], desc.BlockSize, depth_first=_depth_first(desc)))
 
 
-def _depth(desc: Any, inputs: Inputs) -> Outputs:
-    x = inputs["InputTensor"]
-    return {"OutputTensor": moved(movement.space_to_depth(x, desc.BlockSize, depth_first=_depth_first(desc)))}
+def _depth(desc: Any, inputs: Inputs) -> Expected:
+    return moved(movement.space_to_depth(inputs["InputTensor"], desc.BlockSize, depth_first=_depth_first(desc)))
 
 
 _ORDER = {"order": enumerators(DML_DEPTH_SPACE_ORDER)}
@@ -72,24 +70,15 @@ for _operator, _order, _describe, _reference in (
     (d.DML_SPACE_TO_DEPTH_OPERATOR_DESC, {}, _to_depth, _depth),
     (d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC, _ORDER, _to_depth, _depth),
 ):
-    subject(
-        _operator,
-        parameters={"sizes": _IMAGES, "block": _BLOCKS, **_order},
-        describe=partial(_describe, _operator),
-        reference=_reference,
-    )
+    _parameters: dict[str, Any] = {"sizes": _IMAGES, "block": _BLOCKS, **_order}
+    subject(_operator, parameters=_parameters, describe=_describe, reference=_reference)
 
 # --- subsequences ---------------------------------------------------------------------------------------
 
 
-def _reverse(choice: Choice) -> d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC:
+def _reverse(choice: Choice) -> dict[str, Any]:
     axis = axis_of(choice, len(choice.sizes))
-    return d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        SequenceLengthsTensor=tensor(choice.lengths, ones_along(choice.sizes, (axis,))),
-        OutputTensor=tensor(choice.type, choice.sizes),
-        Axis=axis,
-    )
+    return {"SequenceLengthsTensor": tensor(choice.lengths, ones_along(choice.sizes, (axis,))), "Axis": axis}
 
 
 def _lengths(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, values: Values) -> Inputs:
@@ -101,18 +90,13 @@ def _lengths(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, values: Values) -> 
     return {"InputTensor": values.fill(desc.InputTensor), "SequenceLengthsTensor": lengths}
 
 
-def _reversed(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, inputs: Inputs) -> Outputs:
-    x, lengths = inputs["InputTensor"], inputs["SequenceLengthsTensor"]
-    return {"OutputTensor": moved(movement.reverse_subsequences(x, lengths, desc.Axis))}
+def _reversed(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, inputs: Inputs) -> Expected:
+    return moved(movement.reverse_subsequences(inputs["InputTensor"], inputs["SequenceLengthsTensor"], desc.Axis))
 
 
 subject(
     d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
-    parameters={
-        "sizes": SIZES,
-        "axis": AXES,
-        "lengths": types_of(d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, "SequenceLengthsTensor"),
-    },
+    parameters={"sizes": SIZES, "axis": AXES, "lengths": "SequenceLengthsTensor"},
     describe=_reverse,
     inputs=_lengths,
     reference=_reversed,

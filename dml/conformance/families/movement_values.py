@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from dml import descriptors as d
+from dml.conformance.filling import finite
 from dml.conformance.limits import Expected, sum_of_products
-from dml.conformance.parameters import Choice, Skip, sizes, tensor, types_of
+from dml.conformance.parameters import Choice, Skip, sizes, tensor
 from dml.conformance.references import fold, movement
 from dml.conformance.references.conversion import cast, scalar, sequence
-from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values, is_float
-from dml.conformance.variety import SCALARS, SIZES, any_bits, exact, moved, union_of
+from dml.conformance.variety import SCALARS, SIZES, any_bits, exact, moved, scalar_fields, union_of
 from dml.shapes import unfolded_sizes
 from dml.tensors import numpy_dtype
 
@@ -39,12 +40,10 @@ def _cast_inputs(desc: d.DML_CAST_OPERATOR_DESC, values: Values) -> Inputs:
 
 subject(
     d.DML_CAST_OPERATOR_DESC,
-    parameters={"to": types_of(d.DML_CAST_OPERATOR_DESC, "OutputTensor"), "sizes": SIZES},
-    describe=lambda choice: d.DML_CAST_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes), OutputTensor=tensor(choice.to, choice.sizes)
-    ),
+    parameters={"to": "OutputTensor", "sizes": SIZES},
+    describe=lambda choice: {"OutputTensor": tensor(choice.to, choice.sizes)},
     inputs=_cast_inputs,
-    reference=lambda desc, inputs: {"OutputTensor": exact(cast(inputs["InputTensor"], desc.OutputTensor.dtype))},
+    reference=lambda desc, inputs: exact(cast(inputs["InputTensor"], desc.OutputTensor.dtype)),
 )
 
 # --- fills ----------------------------------------------------------------------------------------------
@@ -53,24 +52,15 @@ subject(
 _FILLS: dict[str, Any] = {"layouts": ("packed", "padded", "permuted"), "values": ("ordinary",)}
 
 
-def _constant(choice: Choice) -> d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC:
-    kind = numpy_dtype(choice.type)
-    return d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(
-        OutputTensor=tensor(choice.type, choice.sizes),
-        ValueDataType=choice.type,
-        Value=union_of(choice.value(kind), kind),
-    )
-
-
-def _filled(desc: d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _filled(desc: d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, inputs: Inputs) -> Expected:
     output = desc.OutputTensor
-    return {"OutputTensor": moved(np.full(output.Sizes, desc.Value.value(output.DataType), output.dtype))}
+    return moved(np.full(output.Sizes, desc.Value.value(output.DataType), output.dtype))
 
 
 subject(
     d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
     parameters={"sizes": SIZES, "value": SCALARS},
-    describe=_constant,
+    describe=lambda choice: scalar_fields(choice, "Value"),
     reference=_filled,
     **_FILLS,
 )
@@ -85,23 +75,21 @@ _SEQUENCES = {
 }
 
 
-def _sequence(choice: Choice) -> d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC:
+def _sequence(choice: Choice) -> dict[str, Any]:
     kind = numpy_dtype(choice.type)
     floats, integers = choice.sequence
     numbers = floats if is_float(kind) else np.array([n % 2**64 for n in integers], np.uint64).astype(kind)
     start, delta = (union_of(number, kind) for number in numbers)
-    return d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC(
-        OutputTensor=tensor(choice.type, choice.sizes), ValueDataType=choice.type, ValueStart=start, ValueDelta=delta
-    )
+    return {"ValueDataType": choice.type, "ValueStart": start, "ValueDelta": delta}
 
 
-def _numbered(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _numbered(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, inputs: Inputs) -> Expected:
     output = desc.OutputTensor
     start, delta = (union.value(output.DataType) for union in (desc.ValueStart, desc.ValueDelta))
     values = sequence(start, delta, output.Sizes, output.dtype)
     if not is_float(output.dtype):
-        return {"OutputTensor": exact(values)}
-    return {"OutputTensor": Expected(values, ulp=1, why="rounded once, from a sum more precise than float32")}
+        return exact(values)
+    return Expected(values, ulp=1, why="rounded once, from a sum more precise than float32")
 
 
 subject(
@@ -122,6 +110,12 @@ _MATRICES = sizes("3x4", "1x1", "5x3", "2x1x4x4", "1x3x2x7", "2x3x5", "61x67")
 _FAR = 2**31 - 1
 
 
+def _diagonal(desc: d.DML_DIAGONAL_MATRIX_OPERATOR_DESC, inputs: Inputs) -> Expected:
+    output = desc.OutputTensor
+    value = scalar(desc.Value, output.dtype)
+    return exact(movement.diagonal_matrix(output.Sizes, desc.Offset, value, output.dtype))
+
+
 subject(
     d.DML_DIAGONAL_MATRIX_OPERATOR_DESC,
     parameters={
@@ -129,41 +123,27 @@ subject(
         "offset": {"0": 0, "1": 1, "-2": -2, "far": _FAR, "-far": -_FAR - 1},
         "value": {"1": 1.0, "10.6": 10.6, "0": 0.0},
     },
-    describe=lambda choice: d.DML_DIAGONAL_MATRIX_OPERATOR_DESC(
-        OutputTensor=tensor(choice.type, choice.sizes), Offset=choice.offset, Value=choice.value
-    ),
-    reference=lambda desc, inputs: {
-        "OutputTensor": exact(
-            movement.diagonal_matrix(
-                desc.OutputTensor.Sizes,
-                desc.Offset,
-                scalar(desc.Value, desc.OutputTensor.dtype),
-                desc.OutputTensor.dtype,
-            )
-        )
-    },
+    describe=lambda choice: {"Offset": choice.offset, "Value": choice.value},
+    reference=_diagonal,
     **_FILLS,
 )
 
 
-def _diagonals(choice: Choice) -> d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC:
-    kind = numpy_dtype(choice.type)
+def _diagonals(choice: Choice) -> dict[str, Any]:
     begin, end = choice.diagonals
-    return d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes) if choice.input else None,
-        OutputTensor=tensor(choice.type, choice.sizes),
-        ValueDataType=choice.type,
-        Value=union_of(choice.value(kind), kind),
-        DiagonalFillBegin=begin,
-        DiagonalFillEnd=end,
-    )
+    return {
+        "InputTensor": tensor(choice.type, choice.sizes) if choice.input else None,
+        **scalar_fields(choice, "Value"),
+        "DiagonalFillBegin": begin,
+        "DiagonalFillEnd": end,
+    }
 
 
-def _with_diagonals(desc: d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _with_diagonals(desc: d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC, inputs: Inputs) -> Expected:
     output = desc.OutputTensor
     x = inputs.get("InputTensor", np.zeros(output.Sizes, output.dtype))
     value = desc.Value.value(output.DataType)
-    return {"OutputTensor": exact(movement.diagonal_matrix1(x, value, desc.DiagonalFillBegin, desc.DiagonalFillEnd))}
+    return exact(movement.diagonal_matrix1(x, value, desc.DiagonalFillBegin, desc.DiagonalFillEnd))
 
 
 subject(
@@ -186,10 +166,10 @@ subject(
 )
 
 
-def _scaled(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _scaled(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, inputs: Inputs) -> Expected:
     values, magnitudes = movement.value_scale_2d(inputs["InputTensor"], desc.Scale, desc.Bias)
     allowed = sum_of_products(1, magnitudes, desc.OutputTensor.dtype, values)
-    return {"OutputTensor": Expected(values, absolute=allowed, why="a product and a sum in float32")}
+    return Expected(values, absolute=allowed, why="a product and a sum in float32")
 
 
 subject(
@@ -199,14 +179,8 @@ subject(
         "scale": {"1.25": 1.25, "-0.1": -0.1, "0": 0.0, "1": 1.0},
         "bias": {"0.5": (0.5, -1.5, 2.25), "0": (0.0, 0.0, 0.0), "large": (1e4, 2e4, -3e4)},
     },
-    describe=lambda choice: d.DML_VALUE_SCALE_2D_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensor=tensor(choice.type, choice.sizes),
-        Scale=choice.scale,
-        ChannelCount=choice.sizes[1],
-        Bias=choice.bias[: choice.sizes[1]],
-    ),
-    inputs=lambda desc, values: {"InputTensor": values.finite(desc.InputTensor)},
+    describe=lambda choice: {"Scale": choice.scale, "Bias": choice.bias[: choice.sizes[1]]},
+    inputs=finite,
     reference=_scaled,
 )
 
@@ -224,8 +198,8 @@ _FOLDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _columns(choice: Choice) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """Return the attributes, and the columns' sizes."""
+def _fields(choice: Choice, columns: str) -> dict[str, Any]:
+    """Return the attributes and the tensor ``columns`` by field."""
     spatial = choice.sizes[2:]
     even = [axis % 2 for axis in range(len(spatial))]
     window, strides, dilations = ([pair[k] for k in even] for pair in (choice.window, choice.stride, choice.dilation))
@@ -233,51 +207,39 @@ def _columns(choice: Choice) -> tuple[dict[str, Any], tuple[int, ...]]:
     for size, taps, gap in zip(spatial, window, dilations, strict=True):
         if (taps - 1) * gap + 1 > size + sum(choice.padding):
             raise Skip("the window is larger than the padded image")
-    attributes = {
+    return {
+        columns: tensor(choice.type, unfolded_sizes(choice.sizes, window, strides, dilations, start, end)),
         "WindowSizes": window,
         "Strides": strides,
         "Dilations": dilations,
         "StartPadding": start,
         "EndPadding": end,
     }
-    return attributes, unfolded_sizes(choice.sizes, window, strides, dilations, start, end)
-
-
-def _unfold(choice: Choice) -> d.DML_UNFOLD_OPERATOR_DESC:
-    attributes, columns = _columns(choice)
-    image = tensor(choice.type, choice.sizes)
-    return d.DML_UNFOLD_OPERATOR_DESC(InputTensor=image, OutputTensor=tensor(choice.type, columns), **attributes)
-
-
-def _fold(choice: Choice) -> d.DML_FOLD_OPERATOR_DESC:
-    attributes, columns = _columns(choice)
-    image = tensor(choice.type, choice.sizes)
-    return d.DML_FOLD_OPERATOR_DESC(InputTensor=tensor(choice.type, columns), OutputTensor=image, **attributes)
 
 
 def _attributes(desc: Any) -> tuple[tuple[int, ...], ...]:
     return desc.WindowSizes, desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding
 
 
-def _folded(desc: d.DML_FOLD_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _folded(desc: d.DML_FOLD_OPERATOR_DESC, inputs: Inputs) -> Expected:
     x, output = inputs["InputTensor"], desc.OutputTensor
     values = fold.fold(x, output.Sizes, *_attributes(desc))
     magnitudes = fold.fold(np.abs(x), output.Sizes, *_attributes(desc))
     count = int(np.prod(desc.WindowSizes))
     allowed = sum_of_products(count, magnitudes, output.dtype, values)
-    return {"OutputTensor": Expected(values, absolute=allowed, why=f"a sum of up to {count} elements in any order")}
+    return Expected(values, absolute=allowed, why=f"a sum of up to {count} elements in any order")
 
 
 subject(
     d.DML_UNFOLD_OPERATOR_DESC,
     parameters=_FOLDS,
-    describe=_unfold,
-    reference=lambda desc, inputs: {"OutputTensor": moved(fold.unfold(inputs["InputTensor"], *_attributes(desc)))},
+    describe=lambda choice: _fields(choice, "OutputTensor"),
+    reference=lambda desc, inputs: moved(fold.unfold(inputs["InputTensor"], *_attributes(desc))),
 )
 subject(
     d.DML_FOLD_OPERATOR_DESC,
     parameters=_FOLDS,
-    describe=_fold,
-    inputs=lambda desc, values: {"InputTensor": values.finite(desc.InputTensor)},
+    describe=lambda choice: _fields(choice, "InputTensor"),
+    inputs=finite,
     reference=_folded,
 )

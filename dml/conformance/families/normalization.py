@@ -12,8 +12,7 @@ from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor, whole
 from dml.conformance.references import normalization as reference
 from dml.conformance.references.fused import activated
 from dml.conformance.references.rounded import rounded
-from dml.conformance.subject import Inputs, Outputs, subject
-from dml.descriptors.base import OperatorDesc
+from dml.conformance.subject import Inputs, subject
 
 #: One to eight dimensions: sizes of one, primes, enough elements for a few workgroups, and rows longer than a
 #: workgroup.
@@ -35,17 +34,14 @@ _PARAMETERS: dict[str, Any] = {
 
 
 def _normalized(choice: Choice) -> dict[str, Any]:
-    """Return the tensors and the fields that all three operators share."""
-    whole = tensor(choice.type, choice.sizes)
+    """Return the fields that all three operators share."""
 
     def parameter(kept: Any) -> Tensor | None:
         return None if kept is None else tensor(choice.type, whole_along(choice.sizes, kept))
 
     return {
-        "InputTensor": whole,
         "ScaleTensor": parameter(choice.scale),
         "BiasTensor": parameter(choice.bias),
-        "OutputTensor": whole,
         "Epsilon": choice.epsilon,
         "FusedActivation": choice.activation,
     }
@@ -62,7 +58,7 @@ _ALL = (-1, -1)
 _AXES = {"last": (-1,), "all": _ALL, "0": (0,), "0.2": (0, 2), "3.1": (3, 1), "none": ()}
 
 
-def _mean_variance(desc: Any, inputs: Inputs) -> Outputs:
+def _mean_variance(desc: Any, inputs: Inputs) -> Any:
     axes: tuple[int, ...]
     if isinstance(desc, d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC):
         axes = (1, 2, 3) if desc.CrossChannel else (2, 3)
@@ -81,57 +77,42 @@ def _mean_variance(desc: Any, inputs: Inputs) -> Outputs:
     why, limit = "float32 statistics, summed in any order", 0
     if desc.FusedActivation is None:
         why, limit = f"WebNN: 14 ulp; {why}, where they cancel", 14
-    return {"OutputTensor": activated(result, desc.FusedActivation).expected(desc.OutputTensor, why, limit)}
+    return activated(result, desc.FusedActivation).expected(desc.OutputTensor, why, limit)
 
 
 subject(
     d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
     parameters={"sizes": _IMAGES, "across": flags(), "variance": flags(), **_PARAMETERS},
-    describe=lambda choice: d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(
-        **_normalized(choice), CrossChannel=choice.across, NormalizeVariance=choice.variance
-    ),
+    describe=lambda c: {**_normalized(c), "CrossChannel": c.across, "NormalizeVariance": c.variance},
     reference=_mean_variance,
     inputs=finite,
 )
 subject(
     d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
     parameters={"sizes": _SIZES, "axes": _AXES, "variance": flags(), **_PARAMETERS},
-    describe=lambda choice: d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
-        **_normalized(choice), Axes=_axes(choice), NormalizeVariance=choice.variance
-    ),
+    describe=lambda c: {**_normalized(c), "Axes": _axes(c), "NormalizeVariance": c.variance},
     reference=_mean_variance,
     inputs=finite,
 )
 subject(
     d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
-    parameters={
-        "sizes": _SIZES,
-        "axes": _AXES,
-        "use_mean": flags(),
-        "use_variance": flags(),
-        **_PARAMETERS,
-    },
-    describe=lambda choice: d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC(
-        **_normalized(choice), Axes=_axes(choice), UseMean=choice.use_mean, UseVariance=choice.use_variance
-    ),
+    parameters={"sizes": _SIZES, "axes": _AXES, "use_mean": flags(), "use_variance": flags(), **_PARAMETERS},
+    describe=lambda c: {**_normalized(c), "Axes": _axes(c), "UseMean": c.use_mean, "UseVariance": c.use_variance},
     reference=_mean_variance,
     inputs=finite,
 )
 
 
-def _lp(desc: Any, inputs: Inputs) -> Outputs:
+def _lp(desc: Any, inputs: Inputs) -> Any:
     (x,) = rounded(inputs, "InputTensor")
     result = reference.lp(x, desc.Axis, desc.Epsilon, desc.P)
-    return {"OutputTensor": result.expected(desc.OutputTensor, "a float32 sum in any order, a root and a quotient")}
+    return result.expected(desc.OutputTensor, "a float32 sum in any order, a root and a quotient")
 
 
-def _describe_lp(choice: Choice) -> OperatorDesc:
+def _describe_lp(choice: Choice) -> dict[str, Any]:
     if choice.axis >= len(choice.sizes):
         raise Skip("an axis beyond the dimensions")
-    whole = tensor(choice.type, choice.sizes)
-    return d.DML_LP_NORMALIZATION_OPERATOR_DESC(
-        InputTensor=whole, OutputTensor=whole, Axis=choice.axis % len(choice.sizes), Epsilon=choice.epsilon, P=choice.p
-    )
+    return {"Axis": choice.axis % len(choice.sizes), "Epsilon": choice.epsilon, "P": choice.p}
 
 
 subject(
@@ -172,41 +153,29 @@ def _region_of(desc: Any) -> tuple[int, float, float, float, bool]:
     return desc.LocalSize, desc.Alpha, desc.Beta, desc.Bias, desc.CrossChannel
 
 
-def _local_response(desc: Any, inputs: Inputs) -> Outputs:
+def _local_response(desc: Any, inputs: Inputs) -> Any:
     (x,) = rounded(inputs, "InputTensor")
     result = reference.local_response(x, *_region_of(desc))
-    return {"OutputTensor": result.expected(desc.OutputTensor, "a float32 sum in any order, a power and a quotient")}
+    return result.expected(desc.OutputTensor, "a float32 sum in any order, a power and a quotient")
 
 
-def _local_response_grad(desc: Any, inputs: Inputs) -> Outputs:
+def _local_response_grad(desc: Any, inputs: Inputs) -> Any:
     x, gradient = rounded(inputs, "InputTensor", "InputGradientTensor")
     result = reference.local_response_grad(x, gradient, *_region_of(desc))
-    return {"OutputGradientTensor": result.expected(desc.OutputGradientTensor, "float32 sums in any order and powers")}
-
-
-def _describe_local_response(choice: Choice) -> OperatorDesc:
-    whole = tensor(choice.type, choice.sizes)
-    return d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(InputTensor=whole, OutputTensor=whole, **_region(choice))
-
-
-def _describe_local_response_grad(choice: Choice) -> OperatorDesc:
-    whole = tensor(choice.type, choice.sizes)
-    return d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC(
-        InputTensor=whole, InputGradientTensor=whole, OutputGradientTensor=whole, **_region(choice)
-    )
+    return result.expected(desc.OutputGradientTensor, "float32 sums in any order and powers")
 
 
 subject(
     d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
     parameters=_REGIONS,
-    describe=_describe_local_response,
+    describe=_region,
     reference=_local_response,
     inputs=finite,
 )
 subject(
     d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC,
     parameters=_REGIONS,
-    describe=_describe_local_response_grad,
+    describe=_region,
     reference=_local_response_grad,
     inputs=finite,
 )

@@ -8,43 +8,37 @@ from typing import Any
 import numpy as np
 
 from dml import descriptors as d
-from dml.conformance.filling import filled, finite
+from dml.conformance.filling import finite, quantized
 from dml.conformance.layouts import Tensor
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, flags, tensor, types_of
+from dml.conformance.parameters import Choice, flags, tensor
 from dml.conformance.references import pooling as reference
 from dml.conformance.references import products
 from dml.conformance.references.rounded import Rounded
-from dml.conformance.subject import Inputs, Outputs, subject
-from dml.conformance.values import Values
+from dml.conformance.subject import Inputs, subject
 from dml.conformance.windows import gathered, pooled_by, window_of, window_parameters
-from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
 
-def _average(desc: Any, inputs: Inputs) -> Outputs:
+def _average(desc: Any, inputs: Inputs) -> Any:
     mean = reference.average(Rounded(inputs["InputTensor"]), include_padding=desc.IncludePadding, **window_of(desc))
     limit = math.prod(desc.WindowSize) + 2
-    why = f"WebNN: {limit} ulp, a sum in any order where it cancels"
-    return {"OutputTensor": mean.expected(desc.OutputTensor, why, limit)}
+    return mean.expected(desc.OutputTensor, f"WebNN: {limit} ulp, a sum in any order where it cancels", limit)
 
 
-def _lp(desc: Any, inputs: Inputs) -> Outputs:
+def _lp(desc: Any, inputs: Inputs) -> Expected:
     norm = reference.lp(inputs["InputTensor"], p=desc.P, **window_of(desc))
     if desc.OutputTensor.element_bits == 16:
-        return {"OutputTensor": Expected(norm, 1.0, 0.0, "a float32 norm, rounded to FLOAT16")}
+        return Expected(norm, 1.0, 0.0, "a float32 norm, rounded to FLOAT16")
     limit = math.prod(desc.WindowSize) + 2 + (6 if desc.P > 1 else 0)
-    return {"OutputTensor": Expected(norm, limit, 0.0, f"WebNN: {limit} ulp, powers and a root among them")}
+    return Expected(norm, limit, 0.0, f"WebNN: {limit} ulp, powers and a root among them")
 
 
-def _describe(operator: Any, choice: Choice) -> OperatorDesc:
+def _describe(choice: Choice) -> dict[str, Any]:
     pooled, window = pooled_by(choice)
     p = getattr(choice, "p", None)
     more = {"IncludePadding": choice.include_padding} if p is None else {"P": p}
-    desc: OperatorDesc = operator(
-        InputTensor=tensor(choice.type, choice.sizes), OutputTensor=tensor(choice.type, pooled), **window, **more
-    )
-    return desc
+    return {"OutputTensor": tensor(choice.type, pooled), **window, **more}
 
 
 _PADDING = {"include_padding": flags()}
@@ -55,26 +49,20 @@ for _operator, _more, _reference in (
     (d.DML_LP_POOLING_OPERATOR_DESC, _POWERS, _lp),
     (d.DML_LP_POOLING1_OPERATOR_DESC, _POWERS, _lp),
 ):
-    subject(
-        _operator,
-        parameters=window_parameters(_operator, **_more),
-        describe=lambda choice, operator=_operator: _describe(operator, choice),
-        reference=_reference,
-        inputs=finite,
-    )
+    _parameters = window_parameters(_operator, **_more)
+    subject(_operator, parameters=_parameters, describe=_describe, reference=_reference, inputs=finite)
 
 
-def _describe_average_grad(choice: Choice) -> OperatorDesc:
+def _describe_average_grad(choice: Choice) -> dict[str, Any]:
     pooled, window = pooled_by(choice)
-    return d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC(
-        InputGradientTensor=tensor(choice.type, pooled),
-        OutputGradientTensor=tensor(choice.type, choice.sizes),
+    return {
+        "InputGradientTensor": tensor(choice.type, pooled),
         **window,
-        IncludePadding=choice.include_padding,
-    )
+        "IncludePadding": choice.include_padding,
+    }
 
 
-def _average_grad(desc: Any, inputs: Inputs) -> Outputs:
+def _average_grad(desc: Any, inputs: Inputs) -> Expected:
     gradient = inputs["InputGradientTensor"].astype(np.float64)
     values, terms = (
         reference.average_grad(
@@ -96,7 +84,7 @@ subject(
 # --- quantized --------------------------------------------------------------------------------------------------------
 
 
-def _describe_quantized(choice: Choice) -> OperatorDesc:
+def _describe_quantized(choice: Choice) -> dict[str, Any]:
     pooled, window = pooled_by(choice)
 
     def parameter(kind: Any) -> Tensor:
@@ -108,29 +96,17 @@ def _describe_quantized(choice: Choice) -> OperatorDesc:
     if choice.zero_points:
         zero_points["InputZeroPointTensor"] = parameter(choice.type)
         zero_points["OutputZeroPointTensor"] = parameter(choice.output_type)
-    return d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        InputScaleTensor=parameter(DML_TENSOR_DATA_TYPE_FLOAT32),
-        OutputScaleTensor=parameter(DML_TENSOR_DATA_TYPE_FLOAT32),
+    return {
+        "InputScaleTensor": parameter(DML_TENSOR_DATA_TYPE_FLOAT32),
+        "OutputScaleTensor": parameter(DML_TENSOR_DATA_TYPE_FLOAT32),
         **zero_points,
-        OutputTensor=tensor(choice.output_type, pooled),
+        "OutputTensor": tensor(choice.output_type, pooled),
         **window,
-        IncludePadding=choice.include_padding,
-    )
+        "IncludePadding": choice.include_padding,
+    }
 
 
-def _quantized_inputs(desc: OperatorDesc, values: Values) -> Inputs:
-    def make(name: str, given: Tensor) -> Any:
-        if "Scale" in name:
-            return values.between(given, 0.5, 1.5)
-        if "ZeroPoint" in name:
-            return values.between(given, -60, 60)
-        return values.fill(given) if values.edges else values.between(given, -128, 127)
-
-    return filled(desc, make)
-
-
-def _quantized(desc: Any, inputs: Inputs) -> Outputs:
+def _quantized(desc: Any, inputs: Inputs) -> Expected:
     mean = reference.average(
         products.less_zero_point(inputs, "Input", 1), include_padding=desc.IncludePadding, **window_of(desc)
     )
@@ -138,14 +114,14 @@ def _quantized(desc: Any, inputs: Inputs) -> Outputs:
         products.along(inputs.get(name), mean.ndim, 1)
         for name in ("InputScaleTensor", "OutputScaleTensor", "OutputZeroPointTensor")
     )
-    return {"OutputTensor": products.quantized(mean * scale / of_output, zero_point, desc.OutputTensor)}
+    return products.quantized(mean * scale / of_output, zero_point, desc.OutputTensor)
 
 
 subject(
     d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
     parameters=window_parameters(
         d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
-        output_type=types_of(d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, "OutputTensor"),
+        output_type="OutputTensor",
         **_PADDING,
         zero_points=flags(),
         per={"tensor": "tensor", "channel": "channel"},
@@ -153,5 +129,5 @@ subject(
     ),
     describe=_describe_quantized,
     reference=_quantized,
-    inputs=_quantized_inputs,
+    inputs=quantized(scale=(0.5, 1.5), output_scale=(0.5, 1.5)),
 )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dml import descriptors as d
 from dml.conformance.limits import Expected, webnn
-from dml.conformance.parameters import Choice, flags, tensor, types_of
+from dml.conformance.parameters import Choice, flags, tensor
 from dml.conformance.pointwise import ALL_RANKS
 from dml.conformance.references import quantization
 from dml.conformance.subject import Inputs, subject
-from dml.conformance.values import Values, integer_range
+from dml.conformance.values import Values, integer_range, is_float
 from dml.enums import DML_QUANTIZATION_TYPE_SCALE, DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT
 from dml.tensors import numpy_dtype
 
@@ -31,18 +30,18 @@ _BLOCKS = {
 }
 
 
-def _describe(operator: Any, choice: Choice) -> Any:
+def _describe(choice: Choice) -> dict[str, Any]:
     whole, blocks = choice.sizes
-    quantizes = operator is d.DML_QUANTIZE_OPERATOR_DESC
+    quantizes = is_float(numpy_dtype(choice.type))
     integers, floats = (choice.to, choice.type) if quantizes else (choice.type, choice.to)
     scale, zero_point = tensor(floats, blocks), tensor(integers, blocks)
     kind = DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT if choice.zero_point else DML_QUANTIZATION_TYPE_SCALE
-    return operator(
-        InputTensor=tensor(choice.type, whole),
-        QuantizationType=kind,
-        QuantizationTensors=[scale, zero_point] if choice.zero_point else [scale],
-        OutputTensor=tensor(choice.to, whole),
-    )
+    return {
+        "InputTensor": tensor(choice.type, whole),
+        "QuantizationType": kind,
+        "QuantizationTensors": [scale, zero_point] if choice.zero_point else [scale],
+        "OutputTensor": tensor(choice.to, whole),
+    }
 
 
 def _parameters(desc: Any, values: Values) -> list[Any]:
@@ -77,15 +76,15 @@ def _spread(desc: Any, given: Inputs) -> tuple[Any, Any]:
     return scale, zero_point[0] if zero_point else None
 
 
-def _quantize(desc: Any, given: Inputs) -> dict[str, Expected]:
+def _quantize(desc: Any, given: Inputs) -> Expected:
     scale, zero_point = _spread(desc, given)
     kind = numpy_dtype(desc.OutputTensor.DataType)
-    return {"OutputTensor": Expected(quantization.quantized(given["InputTensor"], scale, zero_point, kind))}
+    return Expected(quantization.quantized(given["InputTensor"], scale, zero_point, kind))
 
 
-def _dequantize(desc: Any, given: Inputs) -> dict[str, Expected]:
+def _dequantize(desc: Any, given: Inputs) -> Expected:
     values = quantization.dequantized(given["InputTensor"], *_spread(desc, given))
-    return {"OutputTensor": webnn(1, 1).expected(values, numpy_dtype(desc.OutputTensor.DataType))}
+    return webnn(1, 1).expected(values, numpy_dtype(desc.OutputTensor.DataType))
 
 
 for _operator, _reference, _inputs, _values in (
@@ -94,12 +93,8 @@ for _operator, _reference, _inputs, _values in (
 ):
     subject(
         _operator,
-        parameters={
-            "sizes": _BLOCKS,
-            "to": types_of(_operator, "OutputTensor"),
-            "zero_point": flags(),
-        },
-        describe=partial(_describe, _operator),
+        parameters={"sizes": _BLOCKS, "to": "OutputTensor", "zero_point": flags()},
+        describe=_describe,
         reference=_reference,
         inputs=_inputs,
         values=_values,
@@ -110,14 +105,13 @@ for _operator, _reference, _inputs, _values in (
 _RANGES = ((-3.0, 5.0), (1.0, 4.0), (-4.0, -1.0), (0.0, 0.0), (-1e-3, 1e-3), (-6e4, 6e4))
 
 
-def _describe_dynamic(choice: Choice) -> d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC:
+def _describe_dynamic(choice: Choice) -> dict[str, Any]:
     single = (1,) * len(choice.sizes)
-    return d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensor=tensor(choice.to, choice.sizes),
-        OutputScaleTensor=tensor(choice.scale, single),
-        OutputZeroPointTensor=tensor(choice.to, single),
-    )
+    return {
+        "OutputTensor": tensor(choice.to, choice.sizes),
+        "OutputScaleTensor": tensor(choice.scale, single),
+        "OutputZeroPointTensor": tensor(choice.to, single),
+    }
 
 
 def _dynamic_inputs(desc: Any, values: Values) -> Inputs:
@@ -145,11 +139,7 @@ def _dynamic(desc: Any, given: Inputs) -> dict[str, Expected]:
 
 subject(
     d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC,
-    parameters={
-        "sizes": ALL_RANKS,
-        "to": types_of(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, "OutputTensor"),
-        "scale": types_of(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, "OutputScaleTensor"),
-    },
+    parameters={"sizes": ALL_RANKS, "to": "OutputTensor", "scale": "OutputScaleTensor"},
     describe=_describe_dynamic,
     reference=_dynamic,
     inputs=_dynamic_inputs,

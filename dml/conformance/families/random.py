@@ -17,14 +17,13 @@ from dml.descriptors import DML_RANDOM_GENERATOR_OPERATOR_DESC
 from dml.enums import DML_RANDOM_GENERATOR_TYPE
 
 
-def _describe(choice: Choice) -> DML_RANDOM_GENERATOR_OPERATOR_DESC:
+def _describe(choice: Choice) -> dict[str, Any]:
     state = tensor(choice.type, (*(1,) * (len(choice.sizes) - 1), 6))
-    return DML_RANDOM_GENERATOR_OPERATOR_DESC(
-        InputStateTensor=state,
-        OutputTensor=tensor(choice.type, choice.sizes),
-        OutputStateTensor=state if choice.next_state else None,
-        Type=choice.generator,
-    )
+    return {
+        "InputStateTensor": state,
+        "OutputStateTensor": state if choice.next_state else None,
+        "Type": choice.generator,
+    }
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
@@ -48,11 +47,7 @@ def _reference(desc: Any, given: Inputs) -> dict[str, Expected]:
 
 subject(
     DML_RANDOM_GENERATOR_OPERATOR_DESC,
-    parameters={
-        "sizes": ALL_RANKS,
-        "next_state": flags(),
-        "generator": enumerators(DML_RANDOM_GENERATOR_TYPE),
-    },
+    parameters={"sizes": ALL_RANKS, "next_state": flags(), "generator": enumerators(DML_RANDOM_GENERATOR_TYPE)},
     describe=_describe,
     reference=_reference,
     inputs=_inputs,

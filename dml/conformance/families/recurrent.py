@@ -17,7 +17,6 @@ from dml.conformance.references.fused import activated
 from dml.conformance.references.rounded import Numbers, each, rounded
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
-from dml.descriptors.base import OperatorDesc
 
 #: Steps, batch, inputs, hidden units: ones, primes, more units than a workgroup has invocations.
 _SIZES = sizes("5x3x6x10", "1x1x1x1", "3x4x7x33", "7x2x1x5", "2x5x17x67")
@@ -130,7 +129,7 @@ def _reference(
 subject(
     d.DML_RNN_OPERATOR_DESC,
     parameters=_parameters("TANH"),
-    describe=lambda choice: d.DML_RNN_OPERATOR_DESC(**_network(choice, 1)),
+    describe=lambda choice: _network(choice, 1),
     reference=lambda desc, inputs: _reference(desc, inputs, reference.rnn),
     inputs=_inputs,
     values=("ordinary",),
@@ -138,9 +137,7 @@ subject(
 subject(
     d.DML_GRU_OPERATOR_DESC,
     parameters=_parameters("SIGMOID", "TANH", linear_before_reset={"yes": True, "no": False}),
-    describe=lambda choice: d.DML_GRU_OPERATOR_DESC(
-        **_network(choice, 3), LinearBeforeReset=choice.linear_before_reset
-    ),
+    describe=lambda choice: {**_network(choice, 3), "LinearBeforeReset": choice.linear_before_reset},
     reference=lambda desc, inputs: _reference(
         desc, inputs, partial(reference.gru, linear_before_reset=desc.LinearBeforeReset), 6
     ),
@@ -149,20 +146,20 @@ subject(
 )
 
 
-def _describe_lstm(choice: Choice) -> OperatorDesc:
+def _describe_lstm(choice: Choice) -> dict[str, Any]:
     network = _network(choice, 4)
     _, batch, _, hidden = choice.sizes
     directions = network["RecurrenceTensor"].Sizes[1]
     state = tensor(choice.type, (1, directions, batch, hidden))
-    return d.DML_LSTM_OPERATOR_DESC(
+    return {
         **network,
-        CellMemInitTensor=state if choice.cell_start else None,
-        PeepholeTensor=tensor(choice.type, (1, 1, directions, 3 * hidden)) if choice.peepholes else None,
-        OutputCellSingleTensor=state if _OUTPUTS[2] in choice.outputs else None,
-        ClipThreshold=choice.clip or 0.0,
-        UseClipThreshold=choice.clip is not None,
-        CoupleInputForget=choice.coupled,
-    )
+        "CellMemInitTensor": state if choice.cell_start else None,
+        "PeepholeTensor": tensor(choice.type, (1, 1, directions, 3 * hidden)) if choice.peepholes else None,
+        "OutputCellSingleTensor": state if _OUTPUTS[2] in choice.outputs else None,
+        "ClipThreshold": choice.clip or 0.0,
+        "UseClipThreshold": choice.clip is not None,
+        "CoupleInputForget": choice.coupled,
+    }
 
 
 def _lstm(desc: Any, inputs: Inputs) -> Outputs:

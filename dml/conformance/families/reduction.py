@@ -11,7 +11,7 @@ from dml.capability import operator_support, short_name
 from dml.conformance.limits import Expected, Tight, sum_of_products
 from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor, types_of
 from dml.conformance.references import reduction
-from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values, is_float
 from dml.conformance.variety import AXES, Array, any_bits, axis_of, chosen, exact
 from dml.enums import DML_AXIS_DIRECTION, DML_REDUCE_FUNCTION
@@ -65,7 +65,7 @@ def _function(desc: d.DML_REDUCE_OPERATOR_DESC) -> str:
     return short_name(desc.Function)
 
 
-def _reduce(choice: Choice) -> d.DML_REDUCE_OPERATOR_DESC:
+def _reduce(choice: Choice) -> dict[str, Any]:
     support = operator_support(d.DML_REDUCE_OPERATOR_DESC.OPERATOR_TYPE, function=choice.function)
     assert support is not None
     if choice.type not in support["InputTensor"].data_types:
@@ -74,12 +74,8 @@ def _reduce(choice: Choice) -> d.DML_REDUCE_OPERATOR_DESC:
     finds = short_name(choice.function) in ("ARGMIN", "ARGMAX")
     if not finds and choice.label("index") != "UINT32":
         raise Skip("only ARGMIN and ARGMAX give indices")
-    return d.DML_REDUCE_OPERATOR_DESC(
-        Function=choice.function,
-        InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensor=tensor(choice.index if finds else choice.type, ones_along(choice.sizes, axes)),
-        Axes=axes,
-    )
+    output = tensor(choice.index if finds else choice.type, ones_along(choice.sizes, axes))
+    return {"Function": choice.function, "OutputTensor": output, "Axes": axes}
 
 
 def _reduced_values(function: str, x: DML_BUFFER_TENSOR_DESC, values: Values) -> Array:
@@ -108,22 +104,22 @@ def _near_one(x: DML_BUFFER_TENSOR_DESC, values: Values) -> Array:
     return np.asarray(factors * values.rng.choice([-1, 1], x.Sizes).astype(x.dtype))
 
 
-def _reduced(desc: d.DML_REDUCE_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _reduced(desc: d.DML_REDUCE_OPERATOR_DESC, inputs: Inputs) -> Expected:
     x, function, kind = inputs["InputTensor"], _function(desc), desc.OutputTensor.dtype
     if function in ("ARGMIN", "ARGMAX"):
-        return {"OutputTensor": exact(reduction.arg(function == "ARGMAX", x, desc.Axes).astype(kind))}
+        return exact(reduction.arg(function == "ARGMAX", x, desc.Axes).astype(kind))
     values = reduction.reduce(function, x, desc.Axes)
     if function in ("MIN", "MAX"):
-        return {"OutputTensor": chosen(values)}
+        return chosen(values)
     if not is_float(kind):
-        return {"OutputTensor": exact(values)}
+        return exact(values)
     count = x.size // values.size
     ulp = _WEBNN[function](count)
     absolute = _absolute_error(function, x, desc.Axes, values, kind)
     why = f"WebNN: {ulp} ulp for {count} elements; a sum near zero"
     kept = _TIGHT.get(function)
     tight = None if kept is None or kept >= ulp else Tight(kept, absolute, f"a sum in any order, then {kept} ulp")
-    return {"OutputTensor": Expected(values, ulp, absolute, why, tight=tight)}
+    return Expected(values, ulp, absolute, why, tight=tight)
 
 
 def _absolute_error(function: str, x: Array, axes: Any, values: Array, kind: np.dtype[Any]) -> Array | float:
@@ -159,72 +155,51 @@ subject(
 )
 
 
-def _arg(operator: Any) -> None:
-    def describe(choice: Choice) -> Any:
-        axes = _axes(choice)
-        return operator(
-            InputTensor=tensor(choice.type, choice.sizes),
-            OutputTensor=tensor(choice.index, ones_along(choice.sizes, axes)),
-            Axes=axes,
-            AxisDirection=choice.direction,
-        )
+def _arg(choice: Choice) -> dict[str, Any]:
+    axes = _axes(choice)
+    output = tensor(choice.index, ones_along(choice.sizes, axes))
+    return {"OutputTensor": output, "Axes": axes, "AxisDirection": choice.direction}
 
-    def reference(desc: Any, inputs: Inputs) -> Outputs:
-        largest, last = operator is d.DML_ARGMAX_OPERATOR_DESC, desc.AxisDirection == _DECREASING
-        places = reduction.arg(largest, inputs["InputTensor"], desc.Axes, last)
-        return {"OutputTensor": exact(places.astype(desc.OutputTensor.dtype))}
 
+def _found(desc: Any, inputs: Inputs) -> Expected:
+    largest, last = isinstance(desc, d.DML_ARGMAX_OPERATOR_DESC), desc.AxisDirection == _DECREASING
+    places = reduction.arg(largest, inputs["InputTensor"], desc.Axes, last)
+    return exact(places.astype(desc.OutputTensor.dtype))
+
+
+for _operator in (d.DML_ARGMIN_OPERATOR_DESC, d.DML_ARGMAX_OPERATOR_DESC):
     subject(
-        operator,
-        parameters={
-            "sizes": _SIZES,
-            "axes": _AXES,
-            "index": types_of(operator, "OutputTensor"),
-            "direction": _DIRECTIONS,
-        },
-        describe=describe,
-        reference=reference,
+        _operator,
+        parameters={"sizes": _SIZES, "axes": _AXES, "index": "OutputTensor", "direction": _DIRECTIONS},
+        describe=_arg,
+        reference=_found,
     )
 
 
-_arg(d.DML_ARGMIN_OPERATOR_DESC)
-_arg(d.DML_ARGMAX_OPERATOR_DESC)
-
-
 def _cumulative(operator: Any, exclusive: str, *, product: bool) -> None:
-    def describe(choice: Choice) -> Any:
-        return operator(
-            InputTensor=tensor(choice.type, choice.sizes),
-            OutputTensor=tensor(choice.type, choice.sizes),
-            Axis=axis_of(choice, len(choice.sizes)),
-            AxisDirection=choice.direction,
-            **{exclusive: choice.exclusive},
-        )
+    def describe(choice: Choice) -> dict[str, Any]:
+        axis = axis_of(choice, len(choice.sizes))
+        return {"Axis": axis, "AxisDirection": choice.direction, exclusive: choice.exclusive}
 
     def inputs(desc: Any, values: Values) -> Inputs:
         return {"InputTensor": _reduced_values("MULTIPLY" if product else "SUM", desc.InputTensor, values)}
 
-    def reference(desc: Any, inputs: Inputs) -> Outputs:
+    def reference(desc: Any, inputs: Inputs) -> Expected:
         x, kind = inputs["InputTensor"], desc.OutputTensor.dtype
         how = {"backwards": desc.AxisDirection == _DECREASING, "exclusive": getattr(desc, exclusive)}
         values = reduction.cumulative(x, desc.Axis, product=product, **how)
         length = x.shape[desc.Axis]
         if not is_float(kind):
-            return {"OutputTensor": exact(values)}
+            return exact(values)
         if product:
-            return {"OutputTensor": Expected(values, length, why=f"up to {length} factors, each product rounded")}
+            return Expected(values, length, why=f"up to {length} factors, each product rounded")
         magnitudes = reduction.cumulative(np.abs(x), desc.Axis, product=False, **how)
         absolute = sum_of_products(length, magnitudes, kind, values)
-        return {"OutputTensor": Expected(values, length - 1, absolute, f"WebNN: {length - 1} ulp; a sum near zero")}
+        return Expected(values, length - 1, absolute, f"WebNN: {length - 1} ulp; a sum near zero")
 
     subject(
         operator,
-        parameters={
-            "sizes": _SIZES,
-            "axis": AXES,
-            "direction": _DIRECTIONS,
-            "exclusive": flags(),
-        },
+        parameters={"sizes": _SIZES, "axis": AXES, "direction": _DIRECTIONS, "exclusive": flags()},
         describe=describe,
         inputs=inputs,
         reference=reference,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,12 @@ from dml import enums
 from dml.conformance.filling import filled
 from dml.conformance.layouts import Tensor
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor, types_of
+from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor
 from dml.conformance.references.regions import Sampling, pool
 from dml.conformance.references.rounded import HALF, Rounded
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
 from dml.conformance.variety import exact
-from dml.descriptors.base import OperatorDesc
 from dml.shapes import with_rank
 from dml.tensors import DML_SIZE_2D
 
@@ -30,6 +28,10 @@ Array = npt.NDArray[Any]
 _IMAGES = sizes("2x3x7x8", "1x2x1x1", "3x1x5x13", "2x2x23x9")
 _REGIONS = {"5": 5, "1": 1, "17": 17}
 _POOLED = {"2x3": (2, 3), "1x1": (1, 1), "7x7": (7, 7), "1x5": (1, 5)}
+
+
+def _pooled(choice: Choice) -> Tensor:
+    return tensor(choice.type, (choice.regions, choice.sizes[1], *choice.pooled))
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
@@ -63,21 +65,20 @@ def _inputs(desc: Any, values: Values) -> Inputs:
 # --- cells ------------------------------------------------------------------------------------------------------------
 
 
-def _describe_pooling(choice: Choice) -> OperatorDesc:
+def _describe_pooling(choice: Choice) -> dict[str, Any]:
     height, width = choice.pooled
-    return d.DML_ROI_POOLING_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        ROITensor=tensor(choice.type, (1, 1, choice.regions, 5)),
-        OutputTensor=tensor(choice.type, (choice.regions, choice.sizes[1], height, width)),
-        SpatialScale=choice.scale,
-        PooledSize=DML_SIZE_2D(Width=width, Height=height),
-    )
+    return {
+        "ROITensor": tensor(choice.type, (1, 1, choice.regions, 5)),
+        "OutputTensor": _pooled(choice),
+        "SpatialScale": choice.scale,
+        "PooledSize": DML_SIZE_2D(Width=width, Height=height),
+    }
 
 
-def _pooling(desc: Any, inputs: Inputs) -> Outputs:
+def _pooling(desc: Any, inputs: Inputs) -> Expected:
     rois = inputs["ROITensor"].reshape(-1, 5)
     size = desc.PooledSize
-    return {"OutputTensor": exact(pool(inputs["InputTensor"], rois, desc.SpatialScale, size.Height, size.Width))}
+    return exact(pool(inputs["InputTensor"], rois, desc.SpatialScale, size.Height, size.Width))
 
 
 subject(
@@ -133,7 +134,7 @@ def _expected(found: list[Array], terms: Array, count: int, output: Tensor, why:
     return result.expected(output, f"coordinates in float32, {why}")
 
 
-def _align(desc: Any, inputs: Inputs) -> Outputs:
+def _align(desc: Any, inputs: Inputs) -> Expected:
     sampling, x = _sampling(desc), inputs["InputTensor"]
     batches = inputs["BatchIndicesTensor"].ravel()
     rois = inputs["ROITensor"].reshape(-1, 4)
@@ -141,7 +142,7 @@ def _align(desc: Any, inputs: Inputs) -> Outputs:
     moved = _moved(rois, sampling, desc.InputTensor)
     found = [sampling.align_regions(x, each, batches, *sizes) for each in moved]
     terms = np.full(desc.OutputTensor.Sizes, float(max(np.max(np.abs(x)), abs(sampling.outside))))
-    return {"OutputTensor": _expected(found, terms, 4, desc.OutputTensor, "and a mean of float32 samples in any order")}
+    return _expected(found, terms, 4, desc.OutputTensor, "and a mean of float32 samples in any order")
 
 
 def _align_grad(desc: Any, inputs: Inputs) -> Outputs:
@@ -163,8 +164,12 @@ def _align_grad(desc: Any, inputs: Inputs) -> Outputs:
     return outputs
 
 
-def _attributes(choice: Choice) -> dict[str, Any]:
-    return {
+def _fields(choice: Choice, pooled: str) -> dict[str, Any]:
+    """Return the fields that the operators share, and those that ROI_ALIGN lacks if the choice has them."""
+    found = {
+        pooled: _pooled(choice),
+        "ROITensor": tensor(choice.type, with_rank((choice.regions, 4), choice.roi_rank)),
+        "BatchIndicesTensor": tensor(choice.indices, with_rank((choice.regions,), choice.index_rank)),
         "ReductionFunction": choice.reduce,
         "InterpolationMode": choice.mode,
         "SpatialScaleX": choice.scale[0],
@@ -172,92 +177,59 @@ def _attributes(choice: Choice) -> dict[str, Any]:
         "MinimumSamplesPerOutput": choice.samples[0],
         "MaximumSamplesPerOutput": choice.samples[1],
     }
+    if getattr(choice, "offsets", None) is not None:
+        found["InputPixelOffset"], found["OutputPixelOffset"] = choice.offsets
+        found["AlignRegionsToCorners"] = choice.align
+    return found
 
 
-def _offsets(choice: Choice) -> dict[str, Any]:
-    """Return the fields that ROI_ALIGN lacks."""
-    return {
-        "InputPixelOffset": choice.offsets[0],
-        "OutputPixelOffset": choice.offsets[1],
-        "AlignRegionsToCorners": choice.align,
-    }
-
-
-def _of_regions(choice: Choice) -> dict[str, Any]:
-    return {
-        "ROITensor": tensor(choice.type, with_rank((choice.regions, 4), choice.roi_rank)),
-        "BatchIndicesTensor": tensor(choice.indices, with_rank((choice.regions,), choice.index_rank)),
-    }
-
-
-def _pooled(choice: Choice) -> Tensor:
-    return tensor(choice.type, (choice.regions, choice.sizes[1], *choice.pooled))
-
-
-def _parameters(operator: type[OperatorDesc]) -> dict[str, Any]:
-    return {
-        "sizes": _IMAGES,
-        "regions": _REGIONS,
-        "pooled": _POOLED,
-        "reduce": {"AVERAGE": enums.DML_REDUCE_FUNCTION_AVERAGE, "MAX": enums.DML_REDUCE_FUNCTION_MAX},
-        "mode": {
-            "LINEAR": enums.DML_INTERPOLATION_MODE_LINEAR,
-            "NEAREST": enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
-        },
-        "scale": {"1": (1.0, 1.0), "0.75_1.3": (0.75, 1.3)},
-        "samples": {"1+": (1, 2**32 - 1), "1": (1, 1), "2_3": (2, 3), "5+": (5, 2**32 - 1)},
-        "indices": types_of(operator, "BatchIndicesTensor"),
-        "roi_rank": {"2": 2, "4": 4},
-        "index_rank": {"1": 1, "4": 4},
-    }
-
-
-def _describe_align(operator: Any, choice: Choice) -> Any:
-    return operator(
-        InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensor=_pooled(choice),
-        **_of_regions(choice),
-        **_attributes(choice),
-        **(_offsets(choice) if operator is d.DML_ROI_ALIGN1_OPERATOR_DESC else {}),
-        OutOfBoundsInputValue=choice.outside,
-    )
-
-
+_PARAMETERS: dict[str, Any] = {
+    "sizes": _IMAGES,
+    "regions": _REGIONS,
+    "pooled": _POOLED,
+    "reduce": {"AVERAGE": enums.DML_REDUCE_FUNCTION_AVERAGE, "MAX": enums.DML_REDUCE_FUNCTION_MAX},
+    "mode": {
+        "LINEAR": enums.DML_INTERPOLATION_MODE_LINEAR,
+        "NEAREST": enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
+    },
+    "scale": {"1": (1.0, 1.0), "0.75_1.3": (0.75, 1.3)},
+    "samples": {"1+": (1, 2**32 - 1), "1": (1, 1), "2_3": (2, 3), "5+": (5, 2**32 - 1)},
+    "indices": "BatchIndicesTensor",
+    "roi_rank": {"2": 2, "4": 4},
+    "index_rank": {"1": 1, "4": 4},
+}
 _OUTSIDE: dict[str, Any] = {"outside": {"0": 0.0, "-3.5": -3.5}}
 _OFFSETS: dict[str, Any] = {"offsets": {"0.5_-0.5": (0.5, -0.5), "0_0": (0.0, 0.0)}, "align": flags()}
 
 for _operator, _more in ((d.DML_ROI_ALIGN_OPERATOR_DESC, {}), (d.DML_ROI_ALIGN1_OPERATOR_DESC, _OFFSETS)):
     subject(
         _operator,
-        parameters={**_parameters(_operator), **_OUTSIDE, **_more},
-        describe=partial(_describe_align, _operator),
+        parameters={**_PARAMETERS, **_OUTSIDE, **_more},
+        describe=lambda choice: {**_fields(choice, "OutputTensor"), "OutOfBoundsInputValue": choice.outside},
         reference=_align,
         inputs=_inputs,
         values=("ordinary",),
     )
 
 
-def _describe_grad(choice: Choice) -> OperatorDesc:
-    found = _of_regions(choice)
+def _describe_grad(choice: Choice) -> dict[str, Any]:
+    found = _fields(choice, "InputGradientTensor")
     image = tensor(choice.type, choice.sizes)
     needed = choice.wanted != "image" or choice.reduce == enums.DML_REDUCE_FUNCTION_MAX
     if needed and not choice.input:
         raise Skip("the input is needed for the gradient of regions, and for a maximum")
-    return d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC(
-        InputTensor=image if choice.input else None,
-        InputGradientTensor=_pooled(choice),
+    return {
         **found,
-        OutputGradientTensor=None if choice.wanted == "regions" else image,
-        OutputROIGradientTensor=None if choice.wanted == "image" else found["ROITensor"],
-        **_attributes(choice),
-        **_offsets(choice),
-    )
+        "InputTensor": image if choice.input else None,
+        "OutputGradientTensor": None if choice.wanted == "regions" else image,
+        "OutputROIGradientTensor": None if choice.wanted == "image" else found["ROITensor"],
+    }
 
 
 subject(
     d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC,
     parameters={
-        **_parameters(d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC),
+        **_PARAMETERS,
         **_OFFSETS,
         "wanted": {"both": "both", "image": "image", "regions": "regions"},
         "input": {"yes": True, "no": False},

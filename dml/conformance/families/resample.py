@@ -17,7 +17,7 @@ from dml.capability import short_name
 from dml.conformance.limits import Expected, Tight, sum_of_products
 from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor
 from dml.conformance.references import resample
-from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values, is_float
 from dml.conformance.variety import Array, exact
 from dml.enums import DML_AXIS_DIRECTION, DML_INTERPOLATION_MODE
@@ -32,18 +32,18 @@ _MODES = enumerators(DML_INTERPOLATION_MODE)
 # --- references -----------------------------------------------------------------------------------------
 
 
-def _forward(desc: Any, scales: Any, inputs: Inputs) -> Outputs:
+def _forward(desc: Any, scales: Any, inputs: Inputs) -> Expected:
     x, output = inputs["InputTensor"], desc.OutputTensor
     weights = _weights(desc, scales, x.shape, output.Sizes)
     if short_name(desc.InterpolationMode) == "NEAREST_NEIGHBOR":
-        return {"OutputTensor": exact(resample.nearest(x, weights))}
-    return {"OutputTensor": _weighted(x, weights, output.dtype)}
+        return exact(resample.nearest(x, weights))
+    return _weighted(x, weights, output.dtype)
 
 
-def _backward(desc: Any, inputs: Inputs) -> Outputs:
+def _backward(desc: Any, inputs: Inputs) -> Expected:
     grad, output = inputs["InputGradientTensor"], desc.OutputGradientTensor
     weights = _weights(desc, desc.Scales, output.Sizes, grad.shape)
-    return {"OutputGradientTensor": _weighted(grad, [weight.T for weight in weights], output.dtype)}
+    return _weighted(grad, [weight.T for weight in weights], output.dtype)
 
 
 def _weights(desc: Any, scales: Any, before: tuple[int, ...], after: tuple[int, ...]) -> list[Array]:
@@ -79,15 +79,14 @@ def _weighted(x: Array, weights: list[Array], kind: np.dtype[Any]) -> Expected:
     return Expected(values, ulp, absolute, f"WebNN: {ulp} ulp; {tight.why} where they cancel", tight=tight)
 
 
-def _upsample(choice: Choice) -> d.DML_UPSAMPLE_2D_OPERATOR_DESC:
+def _upsample(choice: Choice) -> dict[str, Any]:
     height, width = choice.scale
     factors = (*(1 for _ in choice.sizes[2:]), height, width)
-    return d.DML_UPSAMPLE_2D_OPERATOR_DESC(
-        InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensor=tensor(choice.type, scaled_sizes(choice.sizes, factors)),
-        ScaleSize=DML_SIZE_2D(Width=width, Height=height),
-        InterpolationMode=choice.mode,
-    )
+    return {
+        "OutputTensor": tensor(choice.type, scaled_sizes(choice.sizes, factors)),
+        "ScaleSize": DML_SIZE_2D(Width=width, Height=height),
+        "InterpolationMode": choice.mode,
+    }
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
@@ -95,7 +94,7 @@ def _inputs(desc: Any, values: Values) -> Inputs:
     return {name: (values.fill if copies else values.finite)(tensor_) for name, tensor_ in desc.inputs()}
 
 
-def _upsampled(desc: d.DML_UPSAMPLE_2D_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+def _upsampled(desc: d.DML_UPSAMPLE_2D_OPERATOR_DESC, inputs: Inputs) -> Expected:
     scales = (*(1.0 for _ in desc.InputTensor.Sizes[2:]), desc.ScaleSize.Height, desc.ScaleSize.Width)
     return _forward(desc, scales, inputs)
 
@@ -156,16 +155,13 @@ def _resample_fields(choice: Choice, rank: int, has: set[str]) -> dict[str, Any]
 def _resample(operator: Any, *, gradient: bool = False) -> None:
     has = {info.name for info in operator.fields_info}
 
-    def describe(choice: Choice) -> Any:
+    def describe(choice: Choice) -> dict[str, Any]:
         fields = _resample_fields(choice, len(choice.sizes), has)
         scaled = [int(n * scale) for n, scale in zip(choice.sizes, fields["Scales"], strict=True)]
         outputs = [choice.extent(n) for n in scaled]
         if min(outputs) < 1:
             raise Skip("a dimension of the output would be empty")
-        before, after = tensor(choice.type, choice.sizes), tensor(choice.type, outputs)
-        if gradient:
-            return operator(**fields, InputGradientTensor=after, OutputGradientTensor=before)
-        return operator(**fields, InputTensor=before, OutputTensor=after)
+        return {**fields, "InputGradientTensor" if gradient else "OutputTensor": tensor(choice.type, outputs)}
 
     more: dict[str, Any] = {}
     if "InputPixelOffsets" in has:
@@ -176,13 +172,7 @@ def _resample(operator: Any, *, gradient: bool = False) -> None:
         more["antialiased"] = flags()
     subject(
         operator,
-        parameters={
-            "sizes": _SIZES,
-            "mode": _MODES,
-            "scale": _SCALES,
-            "extent": _EXTENTS,
-            **more,
-        },
+        parameters={"sizes": _SIZES, "mode": _MODES, "scale": _SCALES, "extent": _EXTENTS, **more},
         describe=describe,
         inputs=_inputs,
         reference=_backward if gradient else lambda desc, inputs: _forward(desc, desc.Scales, inputs),

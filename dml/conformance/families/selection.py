@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from dml import descriptors as d
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor, types_of
+from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor
 from dml.conformance.references import reduction
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
@@ -35,7 +36,6 @@ def _top_k_fields(choice: Choice) -> dict[str, Any]:
         raise Skip("with fewer elements, it equals all")
     found = with_size(choice.sizes, axis, k)
     return {
-        "InputTensor": tensor(choice.type, choice.sizes),
         "OutputValueTensor": tensor(choice.type, found),
         "OutputIndexTensor": tensor(choice.index, found),
         "Axis": axis,
@@ -66,38 +66,36 @@ _TOP_K: dict[str, Any] = {
     "sizes": {**SIZES, **sizes("3x1281")},
     "axis": AXES,
     "k": _KS,
-    "index": types_of(d.DML_TOP_K_OPERATOR_DESC, "OutputIndexTensor"),
+    "index": "OutputIndexTensor",
 }
 
 subject(
     d.DML_TOP_K_OPERATOR_DESC,
     parameters=_TOP_K,
-    describe=lambda choice: d.DML_TOP_K_OPERATOR_DESC(**_top_k_fields(choice)),
+    describe=_top_k_fields,
     reference=_topmost,
     inputs=_lines,
 )
 subject(
     d.DML_TOP_K1_OPERATOR_DESC,
     parameters={**_TOP_K, "direction": enumerators(DML_AXIS_DIRECTION)},
-    describe=lambda choice: d.DML_TOP_K1_OPERATOR_DESC(**_top_k_fields(choice), AxisDirection=choice.direction),
+    describe=lambda choice: {**_top_k_fields(choice), "AxisDirection": choice.direction},
     reference=_topmost,
     inputs=_lines,
 )
 
 
-def _coordinates(choice: Choice) -> d.DML_NONZERO_COORDINATES_OPERATOR_DESC:
-    """Describe the operator, with a coordinate per dimension of the input or, optionally, none for leading sizes of
-    1."""
+def _coordinates(choice: Choice) -> dict[str, Any]:
+    """Return the fields, with a coordinate per dimension of the input or, optionally, none for leading sizes of 1."""
     rank = len(choice.sizes)
     columns = max(1, effective_rank(choice.sizes)) if choice.shorter else rank
     if choice.shorter and columns == rank:
         raise Skip("there is no leading dimension of size 1 to drop")
-    x = tensor(choice.type, choice.sizes)
-    return d.DML_NONZERO_COORDINATES_OPERATOR_DESC(
-        InputTensor=x,
-        OutputCountTensor=tensor(DML_TENSOR_DATA_TYPE_UINT32, (1,) * rank),
-        OutputCoordinatesTensor=tensor(DML_TENSOR_DATA_TYPE_UINT32, (*(1,) * (rank - 2), x.element_count, columns)),
-    )
+    rows = math.prod(choice.sizes)
+    return {
+        "OutputCountTensor": tensor(DML_TENSOR_DATA_TYPE_UINT32, (1,) * rank),
+        "OutputCoordinatesTensor": tensor(DML_TENSOR_DATA_TYPE_UINT32, (*(1,) * (rank - 2), rows, columns)),
+    }
 
 
 def _sparse(desc: d.DML_NONZERO_COORDINATES_OPERATOR_DESC, values: Values) -> Inputs:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, sizes, tensor, types_of
+from dml.conformance.parameters import sizes, tensor
 from dml.conformance.references import adam
 from dml.conformance.references.activations import attributes_of
 from dml.conformance.subject import Inputs, subject
@@ -23,12 +23,6 @@ _RATES = {
     "large": {"LearningRate": 100.0, "Beta1": 0.5, "Beta2": 0.25, "Epsilon": 0.5},
     "no-moments": {"LearningRate": 1.0, "Beta1": 0.0, "Beta2": 0.0, "Epsilon": 1e-3},
 }
-
-
-def _describe(choice: Choice) -> DML_ADAM_OPTIMIZER_OPERATOR_DESC:
-    fields: dict[str, Any] = dict.fromkeys((*_INPUTS, *_OUTPUTS), tensor(choice.type, choice.sizes))
-    step = tensor(choice.step, (1, 1, 1, 1))
-    return DML_ADAM_OPTIMIZER_OPERATOR_DESC(**fields, TrainingStepTensor=step, **choice.rates)
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
@@ -48,10 +42,10 @@ subject(
     DML_ADAM_OPTIMIZER_OPERATOR_DESC,
     parameters={
         "sizes": sizes("2x3x5x7", "1x1x1x1", "1x1x1x67", "1x1x13x331"),
-        "step": types_of(DML_ADAM_OPTIMIZER_OPERATOR_DESC, "TrainingStepTensor"),
+        "step": "TrainingStepTensor",
         "rates": _RATES,
     },
-    describe=_describe,
+    describe=lambda choice: {"TrainingStepTensor": tensor(choice.step, (1, 1, 1, 1)), **choice.rates},
     reference=_reference,
     inputs=_inputs,
     values=("ordinary",),

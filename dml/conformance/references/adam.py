@@ -18,7 +18,7 @@ def step(
 ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
     """Return (parameters, first and second moment) and their errors, with half an ulp per operation.
 
-    The step's error is that of its factors, and of the first moment, whose sum may cancel.
+    The parameters' error has two parts: of the step's factors, and of the first moment, a sum that may cancel.
     """
     b1, b2, rate, epsilon = (rates[name] for name in ("Beta1", "Beta2", "LearningRate", "Epsilon"))
     with np.errstate(all="ignore"):

@@ -17,7 +17,7 @@ def cast(x: Array, kind: np.dtype[Any]) -> Array:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if kind.kind == "f":
-            # Through float64: it rounds only integers that are far beyond FLOAT16's range.
+            # Through float64, which rounds only integers far beyond FLOAT16's range.
             return np.asarray((x.astype(np.float64) if kind == np.float16 else x).astype(kind))
         if x.dtype.kind in "iu":
             return x.astype(kind)

@@ -74,13 +74,13 @@ class Session:
         self._written: dict[str, int] = {}
         for name, resource in model.resources.items():
             if not resource.deferred:
-                with _at(f"resources.{name}"):
+                with _located(f"resources.{name}"):
                     self.buffers[name] = device.create_buffer(np.frombuffer(resource.data, np.uint8))
         self._ready: dict[str, _Ready] = {}
         self._onnx: dict[str, OnnxReady] = {}
         for name, dispatchable in model.dispatchables.items():
             if isinstance(dispatchable, DxOnnx):
-                with _at(dispatchable.path):
+                with _located(dispatchable.path):
                     self._onnx[name] = OnnxReady(dispatchable, device)
             else:
                 self._ready[name] = self._prepare(dispatchable)
@@ -96,7 +96,7 @@ class Session:
         for command in self.model.commands:
             if self._print_commands:
                 self._say(f"Begin {command.path}: {type(command).__name__.removesuffix('Command')}")
-            with _at(command.path):
+            with _located(command.path):
                 if isinstance(command, DispatchCommand):
                     self._dispatch(command)
                 elif isinstance(command, PrintCommand):
@@ -121,7 +121,7 @@ class Session:
         times = {}
         for command in self.model.commands:
             if isinstance(command, DispatchCommand):
-                with _at(command.path):
+                with _located(command.path):
                     name = f"{command.path} {command.dispatchable.name}"
                     if isinstance(command.dispatchable, DxOnnx):
                         ready = self._onnx[command.dispatchable.name]
@@ -145,7 +145,7 @@ class Session:
 
     def _prepare(self, dispatchable: DxDispatchable) -> _Ready:
         device, desc = self.device, dispatchable.desc
-        with _at(dispatchable.path):
+        with _located(dispatchable.path):
             operator = device.create_operator(desc)
             # A graph has no input for an absent optional tensor; an operator has one that binds nothing.
             inputs, outputs = (
@@ -310,7 +310,7 @@ def _text(value: Any) -> str:
 
 
 @contextmanager
-def _at(path: str) -> Iterator[None]:
+def _located(path: str) -> Iterator[None]:
     """Add the location in the file to errors."""
     try:
         yield

@@ -80,14 +80,6 @@ def _unsigned(value: Json) -> tuple[int, ...]:
     return tuple(item.unsigned() for item in value.items())
 
 
-def _scale_bias(value: Json) -> DML_SCALE_BIAS:
-    return DML_SCALE_BIAS(value.need("Scale").number(), value.need("Bias").number())
-
-
-def _size_2d(value: Json) -> DML_SIZE_2D:
-    return DML_SIZE_2D(value.need("Width").unsigned(), value.need("Height").unsigned())
-
-
 def _scalar_union(value: Json, kind: DML_TENSOR_DATA_TYPE) -> DML_SCALAR_UNION:
     """Read a number of the data type, or an object with the union's member for it (UInt16 for the bits of a
     FLOAT16)."""
@@ -137,9 +129,9 @@ def _field(info: FieldInfo, value: Json, desc: Json) -> Any:
         case "bool":
             return value.boolean()
         case "DML_SCALE_BIAS":
-            return _scale_bias(value)
+            return DML_SCALE_BIAS(value.need("Scale").number(), value.need("Bias").number())
         case "DML_SIZE_2D":
-            return _size_2d(value)
+            return DML_SIZE_2D(value.need("Width").unsigned(), value.need("Height").unsigned())
         case "DML_SCALAR_UNION":
             return _scalar_union(value, data_type(desc.need(UNION_TYPES.get(info.name, "ValueDataType"))))
     raise AssertionError(info)

@@ -29,8 +29,8 @@ _KEPT = 16
 
 @dataclass(frozen=True)
 class Blocked:
-    """Tokens that must not be chosen, by row. tokens: {rows, n}. scores: numbers added to the tokens' scores, LOWEST
-    or, for padding, 0."""
+    """Tokens that must not be chosen. tokens: {rows, n}. scores: added to the tokens' scores: LOWEST, or 0 for entries
+    that only pad a row."""
 
     tokens: npt.NDArray[np.uint32]
     scores: npt.NDArray[np.float32]

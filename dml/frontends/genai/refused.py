@@ -31,5 +31,5 @@ REFUSED = by_name({
     "use as_numpy().dtype": "Tensor.type",
 })  # fmt: skip
 
-#: Adds the names in REFUSED that belong to a class.
+#: Decorator that adds a class's names in REFUSED to it.
 with_refused_names = refusing(REFUSED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import DMLError
 from dml.frontends.kernel_times import with_node_names
 from dml.frontends.openvino.convert import is_mapped
-from dml.frontends.openvino.ir import IrLayer, Network, with_sizes
+from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, with_sizes
 from dml.frontends.openvino.model import read_model
 from dml.frontends.openvino.networks import (
     CompiledNetwork,
@@ -35,8 +36,8 @@ from dml.frontends.summary import (
     Explanation,
     ModelSummary,
     OperatorSummary,
+    TensorSummary,
     ValueSummary,
-    largest_tensors,
     operators_of,
     symbolic_sizes,
 )
@@ -148,22 +149,29 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
         needs = cast(PlannedGraph, compiled).needs()
     except DMLError as error:
         unplanned = error.message
-    constants = {layer: network.constant(layer) for layer in network.layers if layer.type == "Const"}
+    constants = [_constant(network, layer) for layer in network.layers if layer.type == "Const"]
     return ModelSummary(
         opsets={"OpenVINO": max((int(re.sub(r"\D", "", layer.version) or 0) for layer in network.layers), default=0)},
         producer=f"OpenVINO IR {network.version}",
         inputs=inputs,
         outputs=tuple(_result(layer) for layer in network.layers if layer.type == "Result"),
         operators=_operators(network),
-        weight_elements=sum(array.size for array in constants.values()),
-        weight_bytes=sum(array.nbytes for array in constants.values()),
+        weight_elements=sum(prod(constant.shape) for constant in constants),
+        weight_bytes=sum(constant.bytes for constant in constants),
         sizes=taken,
         assumed=tuple(name for name in taken if name not in sizes),
         memory=None if needs is None else needs.by_use,
         unplanned=unplanned,
         prepared=() if needs is None else needs.prepared[:LISTED],
-        largest=largest_tensors((layer.name, array) for layer, array in constants.items()),
+        largest=tuple(sorted(constants, key=lambda constant: -constant.bytes)[:LISTED]),
     )
+
+
+def _constant(network: Network, layer: IrLayer) -> TensorSummary:
+    data, sizes = network.constant_bytes(layer)
+    kind = layer.text("element_type")
+    dtype = str(np.dtype(ELEMENT_TYPES[kind])) if kind in ELEMENT_TYPES else kind
+    return TensorSummary(layer.name, dtype, sizes, len(data), None)
 
 
 def _result(layer: IrLayer) -> ValueSummary:

@@ -15,6 +15,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
+from dml.frontends.openvino.compressed import Compressed, compressed, constant
 from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, with_sizes
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import checked_axis
@@ -63,13 +64,19 @@ class IrContext:
     """A layer while it is mapped: its attributes, its inputs and the graph that it is added to."""
 
     def __init__(
-        self, graph: Builder, layer: IrLayer, values: Sequence[IrValue], read: AbstractSet[int] = frozenset()
+        self, graph: Builder, layer: IrLayer, values: Sequence[Any], read: AbstractSet[int] = frozenset()
     ) -> None:
         self.graph = graph
         self.layer = layer
-        self.values = values
+        #: The inputs' values; constants that stay compressed are not dequantized here.
+        self.given = values
         #: Indices of the outputs that are read.
         self.read = read
+
+    @property
+    def values(self) -> list[IrValue]:
+        """The inputs' values, compressed constants dequantized."""
+        return [self.value(index) for index in range(len(self.given))]
 
     def tensor(self, index: int, *, least: int = 0) -> Tensor:
         """Return an input as a tensor of the graph. least: the minimum rank."""
@@ -115,9 +122,11 @@ class IrContext:
         return found
 
     def value(self, index: int) -> IrValue:
-        if index >= len(self.values):
+        if index >= len(self.given):
             raise self.error(f"input {index} is missing")
-        return self.values[index]
+        given = self.given[index]
+        value: IrValue = given.value(self.graph) if isinstance(given, Compressed) else given
+        return value
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -182,6 +191,8 @@ def build(network: Network, graph: Builder, numbers: Mapping[str, npt.NDArray[An
         if numbers and context.layer.name in numbers:
             return numbers[context.layer.name]
         built.parameters[context.layer.name] = context.layer
+        if 0 in context.sizes:
+            return np.zeros(context.sizes, ELEMENT_TYPES[context.layer.outputs[0].element_type])
         return graph.input(context.layer.name, context.sizes, context.data_type)
 
     def result(context: IrContext) -> None:
@@ -257,7 +268,9 @@ def _run(
 
     Layers that are computed on the host add no nodes.
     """
-    from dml.frontends.openvino.numbers import known  # imported here, because these modules import this one
+    # imported here, because these modules import this one
+    from dml.frontends.openvino.empty import without_elements
+    from dml.frontends.openvino.numbers import known
     from dml.frontends.openvino.sizes import infer_sizes
 
     values: dict[IrLayer, list[Any]] = {}  # only results read late values, see _check_counts
@@ -276,13 +289,15 @@ def _run(
         if layer.type == "Parameter":
             values[layer] = [parameter(context)]
         elif layer.type == "Const":
-            values[layer] = [network.constant(layer)]
+            values[layer] = [constant(network, layer)]
         elif layer.type == "Result":
             result(context)
         else:
             try:
-                numbers = known(context)
-                results = _LAYERS[layer.type](context) if numbers is None else numbers
+                results: Any = without_elements(context)
+                results = compressed(context) if results is None else results
+                results = known(context) if results is None else results
+                results = _LAYERS[layer.type](context) if results is None else results
             except DMLError as error:
                 error.at(str(layer), "model")
                 raise

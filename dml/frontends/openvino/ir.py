@@ -50,6 +50,8 @@ _PRECISIONS = {name.upper(): name for name in ELEMENT_TYPES} | {
 }  # fmt: skip
 #: Element types of compressed constants -> bits of an element, and the type that elements are read as.
 _COMPRESSED = {"u4": (4, "u8"), "i4": (4, "i8"), "nf4": (4, "f32"), "f8e4m3": (8, "f16"), "f8e5m2": (8, "f16")}
+#: Layers that have or move elements of these types, and no other layers' results are compressed.
+_MOVES = frozenset({"Const", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 _FLOAT8 = {"f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
 _MAX_RANK = 8
 #: Largest dimension: DirectML's sizes have 32 bits.
@@ -169,31 +171,41 @@ class Network:
     def constant(self, layer: IrLayer) -> npt.NDArray[Any]:
         """Return the array of a Const layer. Raises DMLError if its bytes lie outside the .bin file."""
         kind = layer.text("element_type")
+        data, sizes = self.constant_bytes(layer)
+        dtype = np.dtype(ELEMENT_TYPES[_COMPRESSED.get(kind, (0, kind))[1]])
+        if not prod(sizes):
+            return np.zeros(sizes, dtype)
+        if kind in _COMPRESSED:
+            return decompressed(data, kind, prod(sizes)).astype(dtype).reshape(sizes)
+        found: npt.NDArray[Any] = np.frombuffer(data, dtype).reshape(sizes)
+        return found
+
+    def constant_bytes(self, layer: IrLayer) -> tuple[memoryview, tuple[int, ...]]:
+        """Return the bytes and the sizes of a Const layer. Raises as ``constant``."""
+        kind = layer.text("element_type")
         bits, read_as = _COMPRESSED.get(kind, (0, kind))
         if read_as not in ELEMENT_TYPES:
             raise DMLError(f"{layer}: element type {kind!r} is not supported")
         sizes = tuple(layer.integers("shape"))
         offset, size = layer.integer("offset"), layer.integer("size")
-        dtype, count = np.dtype(ELEMENT_TYPES[read_as]), prod(sizes)
+        count, bits = prod(sizes), bits or 8 * np.dtype(ELEMENT_TYPES[read_as]).itemsize
         if not count and min(sizes) >= 0:
-            return np.zeros(sizes, dtype)  # openvino stores a byte
-        if min(sizes, default=0) < 0 or -(-count * (bits or 8 * dtype.itemsize) // 8) != size:
+            return memoryview(b""), sizes  # openvino stores a byte
+        if min(sizes, default=0) < 0 or -(-count * bits // 8) != size:
             raise DMLError(f"{layer}: {size} bytes are not an array of shape {sizes} of {kind}")
         if offset < 0 or offset + size > len(self.weights):
             has = f"the {len(self.weights)} of the .bin file" if self.weights else "the .bin file, which is missing"
             raise DMLError(f"{layer}: bytes {offset} to {offset + size} lie outside {has}")
         check_unchanged(self.weights)
-        data = self.weights[offset : offset + size]
-        if kind in _COMPRESSED:
-            return _decompressed(data, kind, count).astype(dtype).reshape(sizes)
-        found: npt.NDArray[Any] = np.frombuffer(data, dtype).reshape(sizes)
-        return found
+        return self.weights[offset : offset + size], sizes
 
 
-def _decompressed(data: memoryview, kind: str, count: int) -> npt.NDArray[Any]:
-    """Return the elements of a compressed constant. Of two in a byte, the first is in the lower bits."""
+def decompressed(data: Any, kind: str, count: int) -> npt.NDArray[Any]:
+    """Return the elements of a constant of 4 or 8 bits. Of two in a byte, the first is in the lower bits."""
     if kind in _FLOAT8:
         return np.frombuffer(data, _FLOAT8[kind])
+    if kind in ("i8", "u8"):
+        return np.frombuffer(data, ELEMENT_TYPES[kind])
     each = np.frombuffer(data, np.uint8)
     codes = np.stack([each & 15, each >> 4], axis=1).reshape(-1)[:count]
     if kind == "i4":
@@ -341,7 +353,7 @@ def _layer(element: Element) -> IrLayer:
         if len(sizes) > _MAX_RANK:
             raise DMLError(f"{layer}: an output has {len(sizes)} dimensions; {_MAX_RANK} are supported")
         kind = _PRECISIONS.get(port.get("precision", "FP32").upper(), port.get("precision", ""))
-        if layer.type == "Const":
+        if layer.type in _MOVES:
             kind = _COMPRESSED.get(kind.lower(), (0, kind))[1]
         names = tuple(filter(None, port.get("names", "").split(",")))
         layer.outputs.append(IrPort(_integer(port, "id"), kind, tuple(sizes), names))

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.frontends.openvino.compressed import SMALL
 from dml.frontends.openvino.convert import IrContext
 from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
 
 _Numbers = npt.NDArray[Any]
-#: Larger arrays are data, and computed on the device.
-_MOST = 1024
 
 
 def _divided(c: IrContext, a: _Numbers, b: _Numbers) -> _Numbers:
@@ -31,7 +30,7 @@ def _scattered(c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers, 
 
 
 def _broadcast(c: IrContext, x: _Numbers, sizes: _Numbers, axes: _Numbers | None = None) -> _Numbers:
-    if axes is not None:  # mode "explicit"
+    if axes is not None and c.layer.text("mode", "numpy") == "explicit":
         x = x.reshape([x.shape[list(axes).index(index)] if index in axes else 1 for index in range(sizes.size)])
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(map(int, sizes))))
 
@@ -100,7 +99,8 @@ def known(c: IrContext) -> list[_Numbers] | None:
     if function is None or any(isinstance(value, Tensor) for value in c.values):
         return None
     arrays = [np.asarray(value) for value in c.values]
-    if sum(map(np.size, arrays)) + sum(abs(prod(port.sizes)) for port in c.layer.outputs) > _MOST:
+    # larger arrays are data
+    if sum(map(np.size, arrays)) + sum(abs(prod(port.sizes)) for port in c.layer.outputs) > SMALL:
         return None
     try:
         with np.errstate(all="ignore"):

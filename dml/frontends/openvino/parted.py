@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dml.api.device import Device
 from dml.arguments import as_array, checked
-from dml.errors import HRESULT, DMLError, HostNodesWarning
+from dml.errors import DMLError, HostNodesWarning
 from dml.frontends.parts import Cut, cut
 from dml.recent import Recent
 
@@ -206,10 +206,15 @@ class _NetworkPart:
 
     def run(self, values: Mapping[str, _Array]) -> dict[str, _Array]:
         feeds = {name: values[name] for name in self.inputs}
-        # The device has no tensors without elements, such as the rows of a NonZero that found none.
-        if self.on_host or not all(array.size for array in feeds.values()):
+        try:
+            compiled = None if self.on_host else self.compiled_for(feeds)
+        except DMLError:
+            # Few layers take tensors without elements, such as the rows of a NonZero that found none.
+            if all(array.size for array in feeds.values()) or not has_openvino():
+                raise
+            compiled = None
+        if compiled is None:
             return dict(zip(self.outputs, self._on_host()(list(feeds.values())), strict=True))
-        compiled = self.compiled_for(feeds)
         found = compiled({name: array for name, array in feeds.items() if name in compiled.parameters})
         return {value: found[name] for name, value in self._results.items()}
 
@@ -240,12 +245,6 @@ class _NetworkPart:
     def _on_host(self) -> _HostNetwork:
         with self._lock:
             if self._host is None:
-                if not has_openvino():
-                    raise DMLError(
-                        "a tensor without elements cannot go to the device; install openvino to run such "
-                        "a part on its CPU plugin",
-                        HRESULT.DXGI_ERROR_UNSUPPORTED,
-                    )
                 self._host = _HostNetwork(self.network)
             return self._host
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-#: Types that NumPy knows only through ml_dtypes: an integer type of the same width in PyTorch, and the NumPy type.
+#: PyTorch's types that NumPy lacks -> PyTorch's integer type of the same width, and ml_dtypes' type.
 _BITS: dict[torch.dtype, tuple[torch.dtype, Any]] = {torch.bfloat16: (torch.int16, ml_dtypes.bfloat16)}
 
 

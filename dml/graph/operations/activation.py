@@ -16,6 +16,12 @@ from dml.shapes import checked_axis
 from .attributes import fields_of
 from .elementwise import unary, unary_function
 
+__all__ = [
+    "celu", "elu", "fused", "gelu", "hard_sigmoid", "hard_swish", "hardmax", "leaky_relu", "linear", "log_softmax",
+    "parameterized_relu", "parametric_softplus", "relu", "scaled_elu", "scaled_tanh", "shrink", "sigmoid",
+    "softmax", "softplus", "softsign", "swish", "tanh", "thresholded_relu",
+]  # fmt: skip
+
 
 class OverAxes(Protocol):
     """A function of all elements along axes, by default the last one; negative axes count from the end."""

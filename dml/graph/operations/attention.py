@@ -9,6 +9,8 @@ from dml.graph.builder import Tensor
 
 from .sizes import sizes_of
 
+__all__ = ["multihead_attention"]
+
 
 @checked
 def multihead_attention(

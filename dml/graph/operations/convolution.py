@@ -18,6 +18,8 @@ from dml.shapes import convolved_sizes, each_dimension, transposed_sizes
 
 from .sizes import given_or, named_by
 
+__all__ = ["convolution", "convolution_integer", "quantized_linear_convolution", "transposed_convolution"]
+
 
 @checked
 def convolution(

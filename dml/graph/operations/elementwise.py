@@ -18,6 +18,16 @@ from dml.tensors import DML_SCALE_BIAS
 
 from .attributes import scalar_of
 
+__all__ = [
+    "absolute", "acos", "acosh", "add", "asin", "asinh", "atan", "atan_yx", "atanh", "bit_and", "bit_count",
+    "bit_not", "bit_or", "bit_shift_left", "bit_shift_right", "bit_xor", "cast", "ceil", "clip", "constant_pow",
+    "cos", "cosh", "difference_square", "divide", "equals", "erf", "exp", "floor", "greater_than",
+    "greater_than_or_equal", "identity", "if_", "is_infinity", "is_nan", "less_than", "less_than_or_equal", "log",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "mean", "minimum", "modulus_floor",
+    "modulus_truncate", "multiply", "negate", "pow_", "recip", "round_", "sign", "sin", "sinh", "sqrt", "subtract",
+    "tan", "threshold",
+]  # fmt: skip
+
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 
 

@@ -12,6 +12,8 @@ from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import broadcast_sizes
 
+__all__ = ["gemm"]
+
 
 @checked
 def gemm(

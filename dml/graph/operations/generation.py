@@ -13,6 +13,8 @@ from dml.shapes import effective_rank
 
 from .attributes import scalar_of
 
+__all__ = ["fill_value_constant", "fill_value_sequence", "nonzero_coordinates", "random_generator"]
+
 UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
 

@@ -14,6 +14,11 @@ from dml.shapes import each_dimension
 from .normalization import along_channels
 from .sizes import given_or
 
+__all__ = [
+    "batch_normalization_grad", "batch_normalization_training", "batch_normalization_training_grad", "clip_grad",
+    "resample_grad", "slice_grad",
+]  # fmt: skip
+
 
 @checked
 def clip_grad(x: Tensor, gradient: Operand, min: float, max: float) -> Tensor:

@@ -7,6 +7,8 @@ from dml.arguments import checked
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import checked_axis, gathered_nd_sizes, replaced, with_rank
 
+__all__ = ["gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd"]
+
 
 @checked
 def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:

@@ -26,6 +26,11 @@ from dml.shapes import (
 from .attributes import scalar_of
 from .sizes import given_or, named_by, sizes_of
 
+__all__ = [
+    "depth_to_space", "join", "one_hot", "padding", "reverse_subsequences", "slice_", "space_to_depth", "split",
+    "tile", "triangular",
+]  # fmt: skip
+
 
 @checked
 def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:

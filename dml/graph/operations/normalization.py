@@ -11,6 +11,8 @@ from dml.descriptors.base import OperatorDesc
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import checked_axis
 
+__all__ = ["batch_normalization", "local_response_normalization", "mean_variance_normalization"]
+
 
 def along_channels(x: Tensor, value: Operand) -> Tensor:
     """Reshape {C} to {1, C, 1...}; return tensors of x's rank unchanged."""

@@ -22,6 +22,8 @@ from dml.shapes import each_dimension, end_paddings, pooled_sizes, window_counts
 from .movement import padding
 from .sizes import given_or, named_by
 
+__all__ = ["average_pooling", "lp_pooling", "max_pooling", "max_pooling_with_indices"]
+
 
 @dataclass(frozen=True)
 class _Windows:

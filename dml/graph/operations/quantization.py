@@ -13,6 +13,8 @@ from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import broadcast_sizes, with_rank
 
+__all__ = ["dequantize", "dequantize_linear", "quantize", "quantize_linear"]
+
 FOUR_BITS = (enums.DML_TENSOR_DATA_TYPE_INT4, enums.DML_TENSOR_DATA_TYPE_UINT4)
 
 

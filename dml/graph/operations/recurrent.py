@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import overload
+from typing import Any
 
 from dml import enums
 from dml.arguments import checked
+from dml.capability import short_name
 from dml.descriptors import activation as act
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
@@ -16,6 +16,12 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, ordered_strides
 
 from .activation import fused
 from .sizes import sizes_of
+
+__all__ = ["gru", "lstm", "rnn"]
+
+_SIGMOID = fused(act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC)
+_TANH = fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
+_INPUTS = ("InputTensor", "WeightTensor", "RecurrenceTensor", "BiasTensor", "HiddenInitTensor", "SequenceLengthsTensor")
 
 
 @checked
@@ -38,24 +44,17 @@ def gru(
     activations: f and g of each direction, by default sigmoid and tanh. steps_together: store the two directions of
     each step of a sequence next to each other, as the next layer reads them.
     """
-    w, r = _like(x, weight), _like(x, recurrence)
-    sizes = _sizes("gru", x, r)
-    sequence, last = sizes.outputs(x, steps_together)
-    default = fused(act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC), fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
-    outputs = x.builder.node(
+    sequence, last = _network(
         DML_GRU_OPERATOR_DESC,
-        {"OutputSequenceTensor": sequence, "OutputSingleTensor": last},
-        InputTensor=x,
-        WeightTensor=w,
-        RecurrenceTensor=r,
-        BiasTensor=_like(x, bias),
-        HiddenInitTensor=_like(x, hidden),
-        SequenceLengthsTensor=_like(x, lengths),
-        ActivationDescs=tuple(activations) or default * sizes.directions,
+        (x, weight, recurrence, bias, hidden, lengths),
+        ("OutputSingleTensor",),
+        (_SIGMOID, _TANH),
+        activations,
+        steps_together,
         Direction=direction,
         LinearBeforeReset=linear_before_reset,
     )
-    return outputs["OutputSequenceTensor"], outputs["OutputSingleTensor"]
+    return sequence, last
 
 
 @checked
@@ -82,29 +81,21 @@ def lstm(
     B}, peephole {1, 1, D, 3H}; the order of the gates is input, output, forget, cell. activations: f, g and h of each
     direction, by default sigmoid, tanh and tanh. steps_together: see ``gru``.
     """
-    w, r = _like(x, weight), _like(x, recurrence)
-    sizes = _sizes("lstm", x, r)
-    sequence, last = sizes.outputs(x, steps_together)
-    tanh = fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
-    default = fused(act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC), tanh, tanh
-    outputs = x.builder.node(
+    sequence, last, last_cell = _network(
         DML_LSTM_OPERATOR_DESC,
-        {"OutputSequenceTensor": sequence, "OutputSingleTensor": last, "OutputCellSingleTensor": last},
-        InputTensor=x,
-        WeightTensor=w,
-        RecurrenceTensor=r,
-        BiasTensor=_like(x, bias),
-        HiddenInitTensor=_like(x, hidden),
-        CellMemInitTensor=_like(x, cell),
-        SequenceLengthsTensor=_like(x, lengths),
-        PeepholeTensor=_like(x, peephole),
-        ActivationDescs=tuple(activations) or default * sizes.directions,
+        (x, weight, recurrence, bias, hidden, lengths),
+        ("OutputSingleTensor", "OutputCellSingleTensor"),
+        (_SIGMOID, _TANH, _TANH),
+        activations,
+        steps_together,
+        CellMemInitTensor=None if cell is None else x.builder.like(cell, x),
+        PeepholeTensor=None if peephole is None else x.builder.like(peephole, x),
         Direction=direction,
         ClipThreshold=clip_threshold or 0.0,
         UseClipThreshold=clip_threshold is not None,
         CoupleInputForget=couple_input_forget,
     )
-    return outputs["OutputSequenceTensor"], outputs["OutputSingleTensor"], outputs["OutputCellSingleTensor"]
+    return sequence, last, last_cell
 
 
 @checked
@@ -125,56 +116,39 @@ def rnn(
     weight {1, D, H, I}, recurrence {1, D, H, H}, bias {1, 1, D, 2H}, hidden {1, D, B, H}, lengths {1, 1, 1, B}.
     activations: f of each direction, by default tanh. steps_together: see ``gru``.
     """
-    w, r = _like(x, weight), _like(x, recurrence)
-    sizes = _sizes("rnn", x, r)
-    sequence, last = sizes.outputs(x, steps_together)
-    outputs = x.builder.node(
+    sequence, last = _network(
         DML_RNN_OPERATOR_DESC,
-        {"OutputSequenceTensor": sequence, "OutputSingleTensor": last},
-        InputTensor=x,
-        WeightTensor=w,
-        RecurrenceTensor=r,
-        BiasTensor=_like(x, bias),
-        HiddenInitTensor=_like(x, hidden),
-        SequenceLengthsTensor=_like(x, lengths),
-        ActivationDescs=tuple(activations) or (fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC),) * sizes.directions,
+        (x, weight, recurrence, bias, hidden, lengths),
+        ("OutputSingleTensor",),
+        (_TANH,),
+        activations,
+        steps_together,
         Direction=direction,
     )
-    return outputs["OutputSequenceTensor"], outputs["OutputSingleTensor"]
+    return sequence, last
 
 
-@overload
-def _like(x: Tensor, value: None) -> None: ...
+def _network(
+    cls: type[OperatorDesc], inputs: Sequence[Operand | None], last: Sequence[str], functions: Sequence[OperatorDesc],
+    activations: Sequence[OperatorDesc], steps_together: bool, **fields: Any,
+) -> list[Tensor]:  # fmt: skip
+    """Add a network of x, weight, recurrence, bias, hidden and lengths; return the sequence and the outputs ``last``.
 
-
-@overload
-def _like(x: Tensor, value: Operand) -> Tensor: ...
-
-
-def _like(x: Tensor, value: Operand | None) -> Tensor | None:
-    return None if value is None else x.builder.like(value, x)
-
-
-@dataclass(frozen=True)
-class _Sizes:
-    """Sizes of the outputs, from input {1, S, B, I} and recurrence {1, D, gates * H, H}."""
-
-    sequence: int
-    directions: int
-    batch: int
-    hidden: int
-
-    def outputs(self, x: Tensor, steps_together: bool = False) -> tuple[DML_BUFFER_TENSOR_DESC, DML_BUFFER_TENSOR_DESC]:
-        """Describe the whole sequence and one state."""
-        each = (self.directions, self.batch, self.hidden)
-        whole = (self.sequence, *each)
-        sequence = x.builder.output(x.data_type, whole)
-        if steps_together and self.directions == 2:
-            sequence = DML_BUFFER_TENSOR_DESC(x.data_type, whole, ordered_strides(whole, (0, 2, 1, 3)))
-        return sequence, x.builder.output(x.data_type, (1, *each))
-
-
-def _sizes(name: str, x: Tensor, recurrence: Tensor) -> _Sizes:
-    _, sequence, batch, _ = sizes_of(name, x, 4)
+    functions: a direction's default activations.
+    """
+    x = inputs[0]
+    assert isinstance(x, Tensor)
+    name = short_name(cls.OPERATOR_TYPE).lower()
+    tensors = [None if value is None else x.builder.like(value, x) for value in inputs]
+    recurrence = tensors[2]
+    assert recurrence is not None
+    _, steps, batch, _ = sizes_of(name, x, 4)
     _, directions, _, hidden = sizes_of(name, recurrence, 4)
-    return _Sizes(sequence, directions, batch, hidden)
+    whole = (steps, directions, batch, hidden)
+    sequence = x.builder.output(x.data_type, whole)
+    if steps_together and directions == 2:
+        sequence = DML_BUFFER_TENSOR_DESC(x.data_type, whole, ordered_strides(whole, (0, 2, 1, 3)))
+    outputs = {"OutputSequenceTensor": sequence, **dict.fromkeys(last, x.builder.output(x.data_type, (1, *whole[1:])))}
+    fields |= zip(_INPUTS, tensors, strict=True)
+    chosen = tuple(activations) or tuple(functions) * directions
+    return [*x.builder.node(cls, outputs, ActivationDescs=chosen, **fields).values()]

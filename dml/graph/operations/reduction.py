@@ -14,6 +14,8 @@ from dml.enums import DML_REDUCE_FUNCTION
 from dml.graph.builder import Tensor
 from dml.shapes import checked_axis, ones_along, with_size
 
+__all__ = ["cumulative_product", "cumulative_sum", "reduce", "top_k"]
+
 UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
 

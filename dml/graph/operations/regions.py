@@ -10,6 +10,8 @@ from dml.graph.builder import Operand, Tensor
 
 from .sizes import sizes_of
 
+__all__ = ["roi_align", "roi_align_grad"]
+
 
 @checked
 def roi_align(

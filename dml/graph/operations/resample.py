@@ -15,6 +15,8 @@ from dml.tensors import DML_SIZE_2D
 
 from .sizes import sizes_of
 
+__all__ = ["resample", "upsample_2d", "value_scale_2d"]
+
 
 @checked
 def upsample_2d(

@@ -233,6 +233,25 @@ def test_a_loop_too_long_to_unroll_runs_on_the_host(device: dml.Device, monkeypa
         assert prepared.run(feeds | {"count": np.array(30)})[0].tolist() == [-(2**30)]
 
 
+def test_a_loop_with_many_values_to_compute_runs_on_the_host(
+    device: dml.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each round's condition takes the nodes of all rounds before it: 2 + 4 + 6 nodes for three rounds."""
+    monkeypatch.setattr(trace, "_UNROLLED", 20)
+    body = helper.make_graph(
+        [node("Add", ["v", "v"], ["next"]), node("Less", ["next", "bound"], ["go"])],
+        "body",
+        [value("i", INT64, []), value("c", BOOL, []), value("v", FLOAT, [1])],
+        [value("go", BOOL, [1]), value("next", FLOAT, [1])],
+    )
+    feeds = {"x": np.ones(1, np.float32), "bound": np.array([7], np.float32)}
+    loop = node("Loop", ["", "", "x"], ["last"], body=body)
+    prepared = prepare(model_of([loop], feeds, ["last"], 21, ranks={"last": 1}), device)
+    assert prepared.run(feeds)[0].tolist() == [8]
+    with pytest.warns(HostNodesWarning, match=r"1 Loop \('last'\);"):
+        assert prepared.run(feeds | {"bound": np.array([9], np.float32)})[0].tolist() == [16]
+
+
 def test_a_warning_points_to_the_caller(device: dml.Device) -> None:
     model, _ = determinants()
     with pytest.warns(HostNodesWarning) as said:

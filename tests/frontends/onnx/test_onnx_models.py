@@ -92,6 +92,20 @@ def test_if_with_branches_of_two_shapes(device: dml.Device) -> None:
         assert prepared.run({"x": x, "condition": np.array(condition)})[0].tolist() == expected.tolist()
 
 
+def test_a_branch_may_be_wrong_for_the_shapes_of_the_other(device: dml.Device) -> None:
+    """Silero's exports choose between two sampling rates: for one, the other's recurrence gets a wrong rank."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    branches = {
+        "then_branch": graph([node("MatMul", ["x", "w"], ["a"])], [], [("a", FLOAT, [2, 3])]),
+        "else_branch": graph([node("Abs", ["x"], ["b"])], [], [("b", FLOAT, [2, 3])]),
+    }
+    inputs = {"x": x, "condition": np.array(False), "w": np.eye(4, 3, dtype=np.float32)}
+    prepared = prepare(model_of([node("If", ["condition"], ["y"], **branches)], inputs, ["y"], 21), device)
+    assert prepared.run(inputs)[0].tolist() == x.tolist()
+    with pytest.raises(dml.DMLError, match="MatMul"):
+        prepared.run(inputs | {"condition": np.array(True)})
+
+
 def test_loop_runs_while_its_condition_holds(device: dml.Device) -> None:
     """The loop doubles until a bound is passed; its condition depends on data."""
     body = graph(

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import dml
+from dml.compiler.lowering import compile_operator
+from dml.compiler.selection.stored_weights import KEPT_WIDER
+from dml.compiler.target import DeviceClass, Target
 from harness import assert_exact, like, random, run, tensor
 
 EIGHT_BITS = ["INT8", "UINT8"]
@@ -98,8 +101,12 @@ def test_quantized_linear_matrix_multiply(device, types, zero_points, batch, m, 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("zero_points, bias, rank, per", [(True, True, 2, True), (False, False, 1, False)])
 def test_matrix_multiply_integer_to_float(device, integer, dtype, zero_points, bias, rank, per):
+    check_product_to_float(device, integer, dtype, zero_points, bias, rank, per, 9)
+
+
+def check_product_to_float(device, integer, dtype, zero_points, bias, rank, per, n):
     rng = np.random.default_rng(2)
-    batch, m, k, n = (2,), 6, 13, 9
+    batch, m, k = (2,), 6, 13
     high = 100 if dtype == "FLOAT16" else np.iinfo(np.dtype(integer.lower())).max // 2
     a, b = (random(rng, integer, (*batch, *sizes), -high, high) for sizes in ((m, k), (k, n)))
     inputs = {"ATensor": a, "BTensor": b}
@@ -137,3 +144,42 @@ def test_differences_beyond_32_bits(device):
     )  # fmt: skip
     inputs = {"ATensor": a, "AScaleTensor": one, "AZeroPointTensor": zero, "BTensor": b, "BScaleTensor": one}
     assert run(device, desc, inputs)["OutputTensor"][0, 0] == np.float32(2.0**32)
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Weights are widened 256 columns at a time, and the widened ones are never kept."""
+    monkeypatch.setattr("dml.compiler.selection.stored_weights._PART_BYTES", 1)
+    monkeypatch.setitem(KEPT_WIDER, "product", 0)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("per", [True, False])
+def test_parts_of_columns(device, as_discrete, per):
+    test_matrix_multiply_integer(device, as_discrete, "UINT8", "INT8", (2,), 3, 9, 600, 1, per, "padded")
+    test_quantized_linear_matrix_multiply(device, ("UINT8", "INT8", "UINT8"), True, (2,), 3, 20, 600, 2, per)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("integer", ["INT16", "UINT8"])
+def test_parts_of_columns_to_float(device, integer):
+    check_product_to_float(device, integer, "FLOAT32", True, True, 2, True, 600)
+
+
+@pytest.mark.parametrize("owned", [True, False])
+@pytest.mark.parametrize("operator", ["MATRIX_MULTIPLY_INTEGER", "MATRIX_MULTIPLY_INTEGER_TO_FLOAT"])
+def test_memory_of_weights(operator, owned):
+    """CPU drivers multiply 32-bit copies: of 16 MiB at a time, not of all weights."""
+    k, n, more = 4096, 14336, {}
+    flags = {"Flags": dml.DML_TENSOR_FLAG_OWNED_BY_DML} if owned else {}
+    if "FLOAT" in operator:
+        more = {name: tensor("FLOAT32", (1, 1)) for name in ("AScaleTensor", "BScaleTensor")}
+    desc = getattr(dml, f"DML_{operator}_OPERATOR_DESC")(
+        ATensor=tensor("UINT8", (1, k)),
+        BTensor=tensor("INT8", (k, n), **flags),
+        OutputTensor=tensor("FLOAT32" if more else "INT32", (1, n)),
+        **more,
+    )
+    program = compile_operator(desc, Target(DeviceClass.CPU))
+    assert program.temporary_size < 18 << 20
+    assert program.persistent_size <= k * n * owned

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recurrent_cases import OPTIONAL_INPUTS, OUTPUTS, Case, check, data, describe, expect
+from recurrent_cases import DIRECTIONS, OPTIONAL_INPUTS, OUTPUTS, Case, check, data, describe, expect
 
 import dml
 from dml.compiler.selection import max_steps
@@ -123,3 +123,26 @@ def test_few_registers(seen_as: Callable[..., dml.Device], kind: str) -> None:
     assert cut.slices <= 8
     assert 3 * gates * cut.units * cut.block <= 128
     check(device, Case(kind, (2, 5, 3, 132), absent=OPTIONAL_INPUTS))
+
+
+SPANS: dict[str, dict[str, Any]] = {
+    "all": {},
+    "no sequence out": {"absent": ("SequenceLengthsTensor", "OutputSequenceTensor")},
+    "lengths, halves": {"lengths": (61, 0, 4, 33, 17), "data_type": "FLOAT16", "layouts": ("padded", "reversed")},
+    "no state given or wanted": {"absent": (*OPTIONAL_INPUTS, *OUTPUTS[1:])},
+}
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("name", SPANS)
+@pytest.mark.parametrize("kind", ["GRU", "GRU, reset first", "LSTM"])
+@pytest.mark.parametrize("axis", ["plain", "discrete"])
+def test_spans_of_steps(seen_as: Callable[..., dml.Device], axis: str, kind: str, name: str, direction: str) -> None:
+    """The input's contributions at all steps are larger than a binding: spans of steps share one temporary."""
+    attributes = {"LinearBeforeReset": kind == "GRU"} if kind.startswith("GRU") else {}
+    case = Case(kind.split(",")[0], (60, 5, 6, 10), direction, attributes=attributes, **SPANS[name])
+    device = seen_as(axis, max_storage_buffer_range=12_256)
+    program = device.compile_operator(device.create_operator(describe(case, data(case)))).program
+    assert sum("pack" in dispatch.label for dispatch in program.dispatches) == 1 + (direction == "BIDIRECTIONAL")
+    assert program.temporary_size < 4 * 12_000
+    check(device, case)

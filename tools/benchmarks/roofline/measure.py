@@ -1,4 +1,4 @@
-"""Measure an operator on a busy device, with its data there."""
+"""Measure an operator on a busy device, with its data in device memory."""
 
 from __future__ import annotations
 

@@ -126,7 +126,13 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         return
     directs = _of_all(direct_tile(builder.target, each.sizes) for each in sums)
     if directs is None:
-        general(builder, convolution, finish)
+        # The general kernel takes many times as long: x may have a copy in parts.
+        split = list(parts(convolution, builder.target.max_region, copied=True))
+        if split == [[convolution]]:
+            general(builder, convolution, finish)
+        else:
+            for summands in split:
+                _sum_of(builder, summands, finish)
         return
     for each, best in zip(sums, directs, strict=True):
         direct(builder, each, best, finish)

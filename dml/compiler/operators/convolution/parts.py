@@ -12,21 +12,23 @@ from dml.compiler.selection.convolution import LARGEST_TILE
 from dml.tensors import packed_strides
 
 
-def parts(whole: Convolution, most: int) -> Iterator[list[Convolution]]:
+def parts(whole: Convolution, most: int, *, copied: bool = False) -> Iterator[list[Convolution]]:
     """Yield parts of the result, each as the convolutions over ranges of input channels that add up to it (each with
     the bias).
 
-    most: bytes of a binding.
+    most: bytes of a binding. copied: split, too, if the tensors fit but a padded copy of x does not.
     """
     tensors = _tensors(whole)
     space = (whole.x.sizes[0], whole.geometry.groups, whole.outputs, whole.inputs)
-    if all(operand.region.size <= most for operand in tensors.values()):
+    # Kernels hold sums, and a padded copy of x, in 32 bits.
+    sizes_of = {"x": (*whole.x.sizes[:2], *_padded(whole)), "result": whole.result.sizes}
+    copies = {name: words(sizes, packed_strides(sizes)) for name, sizes in sizes_of.items()}
+    needed = [*tensors.values(), *(copies.values() if copied else ())]
+    if all(operand.region.size <= most for operand in needed):
         yield [whole]
         return
-    # Kernels hold sums, and a padded copy of x, in 32 bits.
-    copies = {"x": (*whole.x.sizes[:2], *_padded(whole)), "result": whole.result.sizes}
     views = [_by_channel(whole, operand, name) for name, operand in tensors.items()]
-    spare = [_by_channel(whole, words(sizes, packed_strides(sizes)), name) for name, sizes in copies.items()]
+    spare = [_by_channel(whole, operand, name) for name, operand in copies.items()]
     extents = cut([*views, *spare], most, range(4)) or cut(views, most, range(4)) or space
     if extents[2:] != space[2:]:
         extents = (extents[0], 1, *extents[2:])  # channels of several groups would not be evenly spaced
@@ -43,9 +45,14 @@ def _tensors(whole: Convolution) -> dict[str, Operand]:
 def _padded(whole: Convolution) -> tuple[int, ...]:
     """Return spatial sizes that hold every kernel's padded copy of x."""
     return tuple(
-        size + 2 * before + taps * dilation + LARGEST_TILE
-        for size, before, taps, dilation in zip(
-            whole.x.sizes[2:], whole.geometry.padding, whole.weights.sizes[2:], whole.geometry.dilations, strict=True
+        size + 2 * before + (taps - 1) * dilation + tile
+        for size, before, taps, dilation, tile in zip(
+            whole.x.sizes[2:],
+            whole.geometry.padding,
+            whole.weights.sizes[2:],
+            whole.geometry.dilations,
+            (0, LARGEST_TILE, LARGEST_TILE),
+            strict=True,
         )
     )
 

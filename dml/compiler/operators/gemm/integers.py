@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from dml import descriptors as d
 from dml.compiler.apply import apply
@@ -15,8 +16,10 @@ from dml.compiler.operators.elementwise.linear_quantization import difference, q
 from dml.compiler.operators.gemm.bytes import Bytes, product_of_bytes
 from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
+from dml.compiler.operators.movement.views import part
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
+from dml.compiler.selection.stored_weights import columns_in_part, keeps_wider
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -34,16 +37,37 @@ def along_dimension(parameter: Operand, rank: int, axis: int) -> Operand:
 
 
 def without_zero_point(builder: ProgramBuilder, operand: Operand, zero_point: Operand | None, axis: int) -> Operand:
-    """Return the 8-bit operand as INT32 minus its zero point, one for all or one per position along ``axis``."""
+    """Return the 8-bit operand as INT32 minus its zero point, one for all or one per position along ``axis``.
+
+    A copy of a constant is kept only if it is small; else it is made in each run.
+    """
     if zero_point is None:
         expression, sources = node("int($x0)", Leaf(0), glsl="int"), [operand]
     else:
         expression = node("int($x0) - int($x1)", Leaf(0), Leaf(1), glsl="int")
         sources = [operand, along_dimension(zero_point, operand.rank, axis)]
-    stage = builder.prepare(*sources)
+    stage = builder.prepare(*sources) if _may_keep(operand) else builder
     copy = with_rows_of_fours(stage, DML_TENSOR_DATA_TYPE_INT32, operand.sizes)
     apply(stage, expression, copy, sources)
     return copy
+
+
+def _may_keep(operand: Operand) -> bool:
+    """Whether a copy of the operand in 32 bits may be kept, if it is constant."""
+    return DATA_TYPES[operand.data_type].bits == 32 or keeps_wider("product", operand.region.size)
+
+
+def _columns(builder: ProgramBuilder, b: Operand) -> Iterator[tuple[int, int]]:
+    """Yield the first column and the number of columns of the parts of b {..., k, n} that are widened at a time."""
+    *rows, columns = b.sizes
+    step = columns if _may_keep(b) else columns_in_part(builder.target, 4 * math.prod(rows))
+    for start in range(0, columns, step):
+        yield start, min(step, columns - start)
+
+
+def _column_part(operand: Operand, sizes: Sequence[int], start: int, count: int) -> Operand:
+    """Return some columns of an operand that broadcasts to ``sizes``."""
+    return part(operand.broadcast(tuple(sizes)), len(sizes) - 1, start, count)
 
 
 @dataclass(frozen=True)
@@ -53,6 +77,12 @@ class Finish:
 
     expression: Expression
     extra_operands: Sequence[Operand] = ()
+
+    def columns(self, result: Operand, start: int, count: int) -> Finish:
+        """Return the same for some columns of the result."""
+        return replace(
+            self, extra_operands=[_column_part(each, result.sizes, start, count) for each in self.extra_operands]
+        )
 
     def of(self, builder: ProgramBuilder, sums: Operand, result: Operand) -> None:
         """Compute the result in a separate kernel."""
@@ -95,13 +125,18 @@ def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
     factors = Bytes(a, rows), Bytes(transposed(b), columns and transposed(columns))
     if product_of_bytes(builder, *factors, result, finish.expression, finish.extra_operands):
         return
-    a, b = without_zero_point(builder, a, points[0], -2), without_zero_point(builder, b, points[1], -1)
-    if isinstance(finish.expression, Leaf):
-        matmul(builder, a, b, None, result)
-        return
-    sums = builder.temporary(DML_TENSOR_DATA_TYPE_INT32, result.sizes)
-    matmul(builder, a, b, None, sums)
-    finish.of(builder, sums, result)
+    a = without_zero_point(builder, a, points[0], -2)
+    columns = points[1] and along_dimension(points[1], b.rank, -1)
+    for of_part in _columns(builder, b):
+        point = columns and _column_part(columns, (*columns.sizes[:-1], b.sizes[-1]), *of_part)
+        own_b = without_zero_point(builder, part(b, b.rank - 1, *of_part), point, -1)
+        own_result = part(result, result.rank - 1, *of_part)
+        if isinstance(finish.expression, Leaf):
+            matmul(builder, a, own_b, None, own_result)
+            continue
+        sums = builder.temporary(DML_TENSOR_DATA_TYPE_INT32, own_result.sizes)
+        matmul(builder, a, own_b, None, sums)
+        finish.columns(result, *of_part).of(builder, sums, own_result)
 
 
 @lowering(d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, epilogue=Epilogues.ANY)
@@ -136,9 +171,14 @@ def matrix_multiply_integer_to_float(
     result, bias = builder["OutputTensor"], builder.get("BiasTensor")
     if _product_to_float(builder, result, bias):
         return
-    a = _dequantized(builder, "A", desc.ATensor, -2)
-    b = _dequantized(builder, "B", desc.BTensor, -1)
-    matmul(builder, a, b, bias, result)
+    a, b = builder["ATensor"], builder["BTensor"]
+    a = _dequantized(builder, a, _parameters(builder, "A", a.rank, -2), desc.ATensor)
+    parameters = _parameters(builder, "B", b.rank, -1)
+    for of_part in _columns(builder, b):
+        own_parameters = [_column_part(each, (*each.sizes[:-1], b.sizes[-1]), *of_part) for each in parameters]
+        own_b = _dequantized(builder, part(b, b.rank - 1, *of_part), own_parameters, desc.BTensor)
+        own_bias = bias and _column_part(bias, result.sizes, *of_part)
+        matmul(builder, a, own_b, own_bias, part(result, result.rank - 1, *of_part))
 
 
 def _product_to_float(builder: ProgramBuilder, result: Operand, bias: Operand | None) -> bool:
@@ -159,16 +199,19 @@ def _product_to_float(builder: ProgramBuilder, result: Operand, bias: Operand | 
     return product_of_bytes(builder, *factors, result, finish, scales)
 
 
-def _dequantized(builder: ProgramBuilder, which: str, tensor: DML_BUFFER_TENSOR_DESC, axis: int) -> Operand:
-    """Return operand "A" or "B" minus its zero point, times its scale, in FLOAT32."""
-    x, scale, zero_point = (builder.get(f"{which}{part}Tensor") for part in ("", "Scale", "ZeroPoint"))
-    assert x is not None
-    assert scale is not None
-    sources = [x, along_dimension(scale, x.rank, axis)]
-    if zero_point is not None:
-        sources.append(along_dimension(zero_point, x.rank, axis))
-    value = difference(tensor, Leaf(0), None if zero_point is None else Leaf(2))
-    stage = builder.prepare(*sources)
+def _parameters(builder: ProgramBuilder, which: str, rank: int, axis: int) -> list[Operand]:
+    """Return the scale of operand "A" or "B", and its zero point if it has one, one per position along ``axis``."""
+    given = [builder.get(f"{which}{name}Tensor") for name in ("Scale", "ZeroPoint")]
+    return [along_dimension(parameter, rank, axis) for parameter in given if parameter is not None]
+
+
+def _dequantized(
+    builder: ProgramBuilder, x: Operand, parameters: Sequence[Operand], tensor: DML_BUFFER_TENSOR_DESC
+) -> Operand:
+    """Return x minus its zero point, times its scale, in FLOAT32. parameters: the scale, and the zero point if any."""
+    sources = [x, *parameters]
+    value = difference(tensor, Leaf(0), None if len(parameters) == 1 else Leaf(2))
+    stage = builder.prepare(*sources) if _may_keep(x) else builder
     copy = with_rows_of_fours(stage, DML_TENSOR_DATA_TYPE_FLOAT32, x.sizes)
     apply(stage, node("$x0 * $x1", value, Leaf(1)), copy, sources)
     return copy

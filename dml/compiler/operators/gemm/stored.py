@@ -62,7 +62,7 @@ def stored_product(
 
 
 def _is_in_words(numbers: Operand) -> bool:
-    """Whether the numbers of a column are contiguous and begin with a word."""
+    """Whether the numbers of a column are contiguous and start on a word boundary."""
     per_word = WORD_BITS // DATA_TYPES[numbers.data_type].bits
     *outer, along = numbers.strides
     steps = [stride for size, stride in zip(numbers.sizes[:-1], outer, strict=True) if size > 1]

@@ -27,6 +27,13 @@ def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant],
     return extents, pitches, "\n".join(code)
 
 
+def box_code(box: Box) -> tuple[dict[str, Constant], str]:
+    """Return a part of the indexed dimensions as constants, and GLSL: first(k) and held(k)."""
+    firsts: dict[str, Constant] = {f"FIRST_{k}": start for k, (start, _) in enumerate(box)}
+    held: dict[str, Constant] = {f"HELD_{k}": size for k, (_, size) in enumerate(box)}
+    return firsts | held, f"\n#define IN_PARTS 1\n{_cases('first', len(box))}\n{_cases('held', len(box))}"
+
+
 def _cases(name: str, count: int) -> str:
     """Return GLSL uint name(k): the constant NAME_k."""
     cases = "".join(f"k == {k}u ? {name.upper()}_{k} : " for k in range(count - 1))
@@ -54,9 +61,8 @@ def _gather(
     for box, part in whole.parts(builder):
         extents, pitches, code = indexed(dimensions)
         if box is not None:
-            firsts = {f"FIRST_{k}": start for k, (start, _) in enumerate(box)}
-            extents |= firsts | {f"HELD_{k}": size for k, (_, size) in enumerate(box)}
-            code += f"\n#define IN_PARTS 1\n{_cases('first', len(box))}\n{_cases('held', len(box))}"
+            more, text = box_code(box)
+            extents, code = extents | more, code + text
         move_each(
             builder,
             "movement/gather.comp",

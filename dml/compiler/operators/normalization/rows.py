@@ -26,7 +26,8 @@ KERNEL, HELD_KERNEL = "normalization/rows.comp", "normalization/held.comp"
 
 @dataclass(frozen=True)
 class Normalization:
-    """The result per element: ``finish``, whose leaves are the normalized element and then the parameters.
+    """A normalization and what follows it. finish: the result as an expression of the normalized element (leaf 0) and
+    the parameters (leaves 1, 2, ...).
 
     parameters, statistics: operands by name that broadcast to the source's sizes; the kernel reads parameters, and
     writes the statistics ``mean`` and ``variance``, if any, once per row.

@@ -52,8 +52,8 @@ def along_axes(
 
 
 def _stays(axis: int, source: Operand, result: Operand, window: Mapping[str, Constant]) -> bool:
-    """Whether windows along the axis are single elements in place. (Sizes and stride do not suffice to tell: padding
-    before the axis may yield as many results.)"""
+    """Whether each window along the axis is the element at its own position. (Equal sizes and a stride of 1 do not
+    suffice: padding may shift the windows.)"""
     spatial = axis - 2
     own = window[f"WINDOW_{spatial}"], window[f"STEP_{spatial}"], window[f"START_{spatial}"]
     return own == (1, 1, 0) and source.sizes[axis] == result.sizes[axis]

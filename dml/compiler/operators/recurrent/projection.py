@@ -12,14 +12,13 @@ from dml.compiler.scalar import Constant
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
 
-def project(builder: ProgramBuilder, cell: Cell, directions: int) -> Operand:
-    """Return the input's contribution to every gate at every step: {direction, step, row, gate * unit}, FLOAT32, biases
-    included."""
-    x, w, bias = drop(builder["InputTensor"], 0), drop(builder["WeightTensor"], 0), builder.get("BiasTensor")
+def project(builder: ProgramBuilder, x: Operand, addend: Operand | None) -> Operand:
+    """Return the input's contribution to every gate at every step of x: {direction, step, row, gate * unit}, FLOAT32,
+    ``joined_bias`` included."""
+    x, w = drop(x, 0), drop(builder["WeightTensor"], 0)
     steps, batch, size = x.sizes
-    width = w.sizes[1]
+    directions, width, _ = w.sizes
     gates = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (directions, steps, batch, width))
-    addend = None if bias is None else _joined_bias(builder, cell, drop(drop(bias, 0), 0))
     if x.strides[0] == batch * x.strides[1] or steps == 1 or batch == 1:
         # Rows of all steps are evenly spaced: one matrix.
         step = x.strides[0] if batch == 1 else x.strides[1]
@@ -36,8 +35,12 @@ def project(builder: ProgramBuilder, cell: Cell, directions: int) -> Operand:
     return gates
 
 
-def _joined_bias(builder: ProgramBuilder, cell: Cell, bias: Operand) -> Operand:
+def joined_bias(builder: ProgramBuilder, cell: Cell) -> Operand | None:
     """Return {direction, gate * unit}: the input's bias, plus the recurrence's for gates that join them."""
+    bias = builder.get("BiasTensor")
+    if bias is None:
+        return None
+    bias = drop(drop(bias, 0), 0)
     directions, both = bias.sizes
     width = both // 2
     stage = builder.prepare(bias)

@@ -2,32 +2,53 @@
 
 If shared memory holds the state of a workgroup's sequences, each workgroup loops over the steps, in one dispatch or,
 for long loops, in several that pass the state on. Otherwise a step takes one or two dispatches. ``selection.recurrent``
-chooses.
+chooses. Where the input's contributions at all steps are larger than a binding, spans of steps run one after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import Bound, read, update, write
+from dml.compiler.lowering import lower
 from dml.compiler.operators.activation.functions import activate
-from dml.compiler.operators.movement.views import drop
+from dml.compiler.operators.movement.views import drop, part
 from dml.compiler.operators.recurrent.cells import Cell
-from dml.compiler.operators.recurrent.projection import project
+from dml.compiler.operators.recurrent.projection import joined_bias, project
 from dml.compiler.operators.recurrent.reducing import has_reducing_activation, recur_by_parts
+from dml.compiler.parts import cut as cut_extents
+from dml.compiler.parts import words
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Constant, Leaf
+from dml.compiler.scalar import Constant, Leaf, node
 from dml.compiler.selection.recurrent import RecurrenceCut, RecurrenceSizes, recurrence_cut, recurrence_rounds
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
-from dml.enums import DML_RECURRENT_NETWORK_DIRECTION, DML_TENSOR_DATA_TYPE_FLOAT32
+from dml.enums import (
+    DML_RECURRENT_NETWORK_DIRECTION,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_UINT32,
+)
+from dml.tensors import packed_strides
 
 RecurrentDesc = DML_GRU_OPERATOR_DESC | DML_LSTM_OPERATOR_DESC | DML_RNN_OPERATOR_DESC
+_FORWARD = DML_RECURRENT_NETWORK_DIRECTION.DML_RECURRENT_NETWORK_DIRECTION_FORWARD
 _BACKWARD = DML_RECURRENT_NETWORK_DIRECTION.DML_RECURRENT_NETWORK_DIRECTION_BACKWARD
+#: Tensors with a part for each direction, and the dimension of these.
+_BY_DIRECTION = {
+    "WeightTensor": 1,
+    "RecurrenceTensor": 1,
+    "BiasTensor": 2,
+    "HiddenInitTensor": 1,
+    "CellMemInitTensor": 1,
+    "PeepholeTensor": 2,
+    "OutputSequenceTensor": 1,
+    "OutputSingleTensor": 1,
+    "OutputCellSingleTensor": 1,
+}
 
 
 @dataclass(frozen=True)
@@ -61,8 +82,11 @@ class Recurrence:
     @property
     def carried(self) -> list[CarriedState]:
         """The states that loops over steps carry. Values that a cell passes between phases stay within a step."""
-        has_memory = self.cell.keeps and self.cell.phases == 1
-        return [self.hidden_state, self.cell_memory] if has_memory else [self.hidden_state]
+        return [self.hidden_state, self.cell_memory] if self.has_memory else [self.hidden_state]
+
+    @property
+    def has_memory(self) -> bool:
+        return self.cell.keeps and self.cell.phases == 1
 
     def dispatch(
         self,
@@ -113,16 +137,14 @@ def recur(
     weights = drop(builder["RecurrenceTensor"], 0)
     directions, _, hidden = weights.sizes
     _, steps, batch, _ = builder["InputTensor"].sizes
-    sizes = RecurrenceSizes(cell.gates, cell.phases, steps, batch, hidden, directions)
+    span = _steps_at_once(builder, cell)
+    if directions > 1 and (span < steps or weights.region.size > builder.target.max_region):
+        _direction_by_direction(builder, cell, desc)
+        return
+    sizes = RecurrenceSizes(cell.gates, cell.phases, span, batch, hidden, directions)
     cut = recurrence_cut(builder.target, sizes)
-    gates = project(builder, cell, directions)
-    bound = {"gates": read(gates), "weights": read(_packed(builder, weights, sizes, cut), vector=True)}
-    lengths, sequence = builder.get("SequenceLengthsTensor"), builder.get("OutputSequenceTensor")
-    if lengths is not None:
-        bound["lengths"] = read(lengths.view((batch,), (lengths.strides[3],)))
+    bound = {"weights": read(_packed(builder, weights, sizes, cut), vector=True)}
     bound.update({name: read(operand) for name, operand in (tensors or {}).items() if operand is not None})
-    if sequence is not None:
-        bound["sequence"] = write(sequence)
     code, activation_constants = _activation_code(cell, desc.ActivationDescs, directions)
     recurrence = Recurrence(
         builder,
@@ -136,9 +158,79 @@ def recur(
         _carried(builder, "initial", "HiddenInitTensor", "single", "OutputSingleTensor"),
         _carried(builder, "cell_initial", "CellMemInitTensor", "cell_single", "OutputCellSingleTensor"),
     )
-    if cut.stepwise:
+    _in_spans(recurrence, steps, is_backward=desc.Direction == _BACKWARD)
+
+
+def _steps_at_once(builder: ProgramBuilder, cell: Cell) -> int:
+    """Return the number of steps whose input contributions and outputs each fit a binding."""
+    _, steps, batch, _ = builder["InputTensor"].sizes
+    directions, width = builder["RecurrenceTensor"].sizes[1:3]
+    sizes = (steps, directions, batch, width)
+    sequence = builder.get("OutputSequenceTensor")
+    operands = [words(sizes, packed_strides(sizes)), *([] if sequence is None else [sequence])]
+    extents = cut_extents(operands, builder.target.max_region, (0,))
+    return extents[0] if extents else steps
+
+
+def _direction_by_direction(builder: ProgramBuilder, cell: Cell, desc: RecurrentDesc) -> None:
+    """Lower the directions one after the other, since together they are larger than a binding."""
+    count = len(cell.functions)
+    for number, direction in enumerate((_FORWARD, _BACKWARD)):
+        functions = desc.ActivationDescs[number * count : (number + 1) * count]
+        operands = {name: builder.get(name) for name in ("InputTensor", "SequenceLengthsTensor")}
+        for name, axis in _BY_DIRECTION.items():
+            operand = builder.get(name)
+            operands[name] = operand and part(operand, axis, number, 1)
+        own = replace(desc, ActivationDescCount=count, ActivationDescs=functions, Direction=direction)
+        lower(own, builder.scope(operands))
+
+
+def _in_spans(recurrence: Recurrence, steps: int, *, is_backward: bool) -> None:
+    """Run the steps in spans of ``recurrence.sizes.steps``, each with the states that the previous one ended with."""
+    builder, sizes = recurrence.builder, recurrence.sizes
+    addend = joined_bias(builder, recurrence.cell)
+    lengths, sequence = builder.get("SequenceLengthsTensor"), builder.get("OutputSequenceTensor")
+    if lengths is not None:
+        lengths = lengths.view((sizes.batch,), (lengths.strides[3],))
+    hidden, memory = recurrence.hidden_state, recurrence.cell_memory
+    starts = list(range(0, steps, sizes.steps))
+    for first in reversed(starts) if is_backward else starts:
+        count = min(sizes.steps, steps - first)
+        is_last = first == (starts[0] if is_backward else starts[-1])
+        span = replace(
+            recurrence,
+            sizes=replace(sizes, steps=count),
+            constants={**recurrence.constants, "STEPS": count},
+            hidden_state=hidden if is_last else _ending(builder, hidden, sizes),
+            cell_memory=memory if is_last or not recurrence.has_memory else _ending(builder, memory, sizes),
+        )
+        bound = {"gates": read(project(builder, part(builder["InputTensor"], 1, first, count), addend))}
+        bound.update(recurrence.bound)
+        if lengths is not None:
+            bound["lengths"] = read(lengths if first == 0 else _beyond(builder, lengths, first))
+        if sequence is not None:
+            bound["sequence"] = write(part(sequence, 0, first, count))
+        _run(replace(span, bound=bound))
+        hidden, memory = replace(hidden, start=span.hidden_state.end), replace(memory, start=span.cell_memory.end)
+
+
+def _ending(builder: ProgramBuilder, state: CarriedState, sizes: RecurrenceSizes) -> CarriedState:
+    """Return the state with a temporary for its final value."""
+    shape = (sizes.directions, sizes.batch, sizes.hidden)
+    return replace(state, end=builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, shape))
+
+
+def _beyond(builder: ProgramBuilder, lengths: Operand, first: int) -> Operand:
+    """Return the number of each sequence's steps from step ``first`` on."""
+    rest = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, lengths.sizes)
+    apply(builder, node("max($x0, $First) - $First", Leaf(0), glsl="uint", First=first), rest, [lengths])
+    return rest
+
+
+def _run(recurrence: Recurrence) -> None:
+    if recurrence.cut.stepwise:
         _step_by_step(recurrence)
-    elif cut.at_once < steps:
+    elif recurrence.cut.at_once < recurrence.sizes.steps:
         _several_dispatches(recurrence)
     else:
         _one_dispatch(recurrence)
@@ -190,7 +282,7 @@ def _defines(cell: Cell, sizes: RecurrenceSizes, cut: RecurrenceCut) -> dict[str
         "RESIDENT": int(cut.resident),
         "SHARES_STATE": cut.shares,
         "STEPWISE": int(cut.stepwise),
-        "PARTED": int(not cut.stepwise and cut.at_once < sizes.steps),
+        "PARTED": 0,
     }
 
 
@@ -234,6 +326,7 @@ def _several_dispatches(recurrence: Recurrence) -> None:
         recurrence.dispatch(
             {state.start_name: read(operand) for state, operand in zip(states, passed, strict=True)}
             | {state.end_name: write(operand) for state, operand in zip(states, then, strict=True)},
+            defines={"PARTED": 1},
             push={"FIRST": first, "LAST": min(first + at_once, sizes.steps)},
             steps=around + at_once * each,
         )

@@ -17,7 +17,7 @@ from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.operators.movement.copies import reverse
 from dml.compiler.operators.movement.views import drop, fill, part
 from dml.compiler.operators.recurrent.cells import Cell
-from dml.compiler.operators.recurrent.projection import project
+from dml.compiler.operators.recurrent.projection import joined_bias, project
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf, node
 from dml.descriptors.base import OperatorDesc
@@ -139,7 +139,7 @@ class _DirectionSteps:
 def recur_by_parts(builder: ProgramBuilder, cell: Cell, desc: RecurrentDesc) -> None:
     """Lower a network with a reducing activation."""
     weights = drop(builder["RecurrenceTensor"], 0)
-    gates = project(builder, cell, weights.sizes[0])
+    gates = project(builder, builder["InputTensor"], joined_bias(builder, cell))
     for number in range(weights.sizes[0]):
         _one_direction(builder, cell, desc, number, gates, weights)
 

@@ -50,7 +50,7 @@ def reduce(
     what = Combination(monoid, element, [expression for _, expression in results])
     stored = [operand for operand, _ in results]
     fixed = leaves_of(*what.finish) - {0}
-    inputs = [_once(operand, inputs[0].sizes, axes) if i in fixed else operand for i, operand in enumerate(inputs)]
+    inputs = [_repeated(operand, inputs[0].sizes, axes) if i in fixed else operand for i, operand in enumerate(inputs)]
     operands, kept = kept_first(inputs, axes, stored, in_order=positional)
     sizes, most = operands[0].sizes, builder.target.max_region
     dimensions = range(len(sizes))
@@ -71,8 +71,8 @@ def reduce(
             _reduce_boxes(builder, layout, what, reduced_boxes)
 
 
-def _once(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Operand:
-    """Return the operand with stride 0 along the axes if it does not vary along them, even if its size there is 1."""
+def _repeated(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Operand:
+    """Broadcast an operand that does not vary along the axes: its stride there is 0, even where the size is 1."""
     wide = operand.broadcast(sizes)
     return wide.view(sizes, tuple(0 if axis in axes else stride for axis, stride in enumerate(wide.strides)))
 
@@ -170,7 +170,7 @@ def _packed(monoid: Monoid) -> list[Expression]:
 
 
 def _position(place: Expression, sizes: Sequence[int], part: Box) -> Expression:
-    """Return the row-major index, in a tensor of ``sizes``, of ``place``, a row-major index within the part."""
+    """Convert ``place``, a row-major index within a part, to one within the whole tensor of ``sizes``."""
     terms: list[str] = []
     constants: dict[str, Any] = {}
     own = whole = 1

@@ -64,7 +64,7 @@ class ReductionLayout:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of adjacent results' elements if those are contiguous in memory; else 0."""
+        """Bytes of a row of adjacent results' elements, which are contiguous in memory; 0 if they are not."""
         first = self.inputs[0]
         if self.wide == 1 and not 0 < first.strides[self.kept - 1] < first.strides[-1]:
             return 0

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.prelude import read, write
+from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.gather import box_code
+from dml.compiler.operators.movement.views import part
 from dml.compiler.operators.reduction.monoids import sum_of
 from dml.compiler.operators.reduction.scan import scan
+from dml.compiler.parts import Box, boxes, cut, in_row_major_order, narrow
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant
 from dml.compiler.selection.lines import nonzero_chunk
 from dml.descriptors.reduction import DML_NONZERO_COORDINATES_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+from dml.tensors import packed_strides
 
 KERNEL = "reduction/nonzero.comp"
 
@@ -20,27 +29,49 @@ def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, builder: Pr
     are zeroed so that they do not expose other data of the process."""
     x, count, y = builder["InputTensor"], builder["OutputCountTensor"], builder["OutputCoordinatesTensor"]
     y = y.view(y.sizes[-2:], y.strides[-2:])
-    chunk = nonzero_chunk(x.count)
-    chunks = -(-x.count // chunk)
-    before = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (1, chunks))
-    sizes = {"CHUNK": chunk, "CHUNKS": chunks, "COLUMNS": y.sizes[1]}
-    builder.dispatch(
-        KERNEL,
-        {"x": read(x), "before": write(before)},
-        space=x.sizes,
-        count=chunks,
-        constants=sizes,
-        defines={"COUNTS": 1},
-        steps=chunk,
-    )
+    most, axes = builder.target.max_region, range(x.rank)
+    parts = list(boxes(x.sizes, in_row_major_order(x.sizes, cut([x], most, axes) or x.sizes)))
+    rows = [box[0] for box in boxes(y.sizes[:1], cut([y], most, (0,)) or y.sizes[:1])]
+    in_parts = len(parts) > 1 or len(rows) > 1
+    chunk = nonzero_chunk(_elements(parts[0]))
+    chunks = [-(-_elements(box) // chunk) for box in parts]
+    before = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (1, sum(chunks)))
+
+    def dispatch(number: int, tensors: Mapping[str, Bound], more: Mapping[str, Constant], *, counts: bool) -> None:
+        """Add a dispatch over a part of x."""
+        own = narrow(x, axes, parts[number])
+        constants: dict[str, Constant] = {"CHUNK": chunk, "CHUNKS": chunks[number], "COLUMNS": y.sizes[1], **more}
+        code = ""
+        if in_parts:
+            starts, code = box_code(parts[number])
+            constants |= starts | {"FIRST_CHUNK": sum(chunks[:number])}
+        builder.dispatch(
+            KERNEL,
+            {"x": read(own), "before": (write if counts else read)(before), **tensors},
+            space=own.sizes,
+            count=chunks[number],
+            constants=constants,
+            defines={"COUNTS": int(counts)},
+            code=code,
+            steps=chunk,
+            each=1 if counts else 1 + y.sizes[1],
+        )
+
+    for number in range(len(parts)):
+        dispatch(number, {}, {}, counts=True)
     scan(builder, sum_of("uint"), before, before, 1, exclusive=True)
-    builder.dispatch(
-        KERNEL,
-        {"x": read(x), "before": read(before), "count": write(count), "y": write(y)},
-        space=x.sizes,
-        count=chunks,
-        constants=sizes,
-        defines={"COUNTS": 0},
-        steps=chunk,
-        each=1 + y.sizes[1],
-    )
+    for number in range(len(parts)):
+        for first, held in rows:
+            tensors = {"count": write(count), "y": write(part(y, 0, first, held))}
+            dispatch(number, tensors, _places(x, parts[number], first, held) if in_parts else {}, counts=False)
+
+
+def _places(x: Operand, box: Box, first: int, held: int) -> dict[str, Constant]:
+    """Return the place of a part of x, and the rows ``first`` to ``first + held`` that a dispatch writes."""
+    before = sum(start * stride for (start, _), stride in zip(box, packed_strides(x.sizes), strict=True))
+    is_last = before + _elements(box) == x.count
+    return {"BEFORE": before, "TOTAL": x.count, "IS_LAST": is_last, "FIRST_ROW": first, "ROWS": held}
+
+
+def _elements(box: Box) -> int:
+    return math.prod(size for _, size in box)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dml import enums
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels import lanes
@@ -12,10 +13,12 @@ from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.lanes import adjacent
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import copy, part
 from dml.compiler.operators.reduction.lines import lines_along
 from dml.compiler.operators.reduction.monoids import Monoid, product_of, sum_of
-from dml.compiler.parts import in_parts
+from dml.compiler.parts import boxes, cut, in_parts, narrow
 from dml.compiler.program import Operand
+from dml.compiler.scalar import node
 from dml.compiler.selection.lines import scan_sharing
 from dml.descriptors.reduction import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC
 
@@ -46,12 +49,45 @@ def scan(
     compensated.
     """
     lines = lines_along(axis, source, result)
-    for x, y in in_parts(lines, builder.target.max_region, range(lines[0].rank - 1)):
-        _scan(builder, monoid, x, y, exclusive=exclusive, backwards=backwards)
+    most, outer = builder.target.max_region, range(lines[0].rank - 1)
+    extents = None if cut(lines, most, outer) else cut(lines, most, range(lines[0].rank))
+    if extents is None:
+        for x, y in in_parts(lines, most, outer):
+            _scan(builder, monoid, x, y, None, exclusive=exclusive, backwards=backwards)
+        return
+    for box in boxes(lines[0].sizes[:-1], extents[:-1]):
+        x, y = (narrow(operand, outer, box) for operand in lines)
+        _scan_in_parts(builder, monoid, x, y, extents[-1], exclusive=exclusive, backwards=backwards)
 
 
-def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, exclusive: bool, backwards: bool) -> None:
-    """Scan along the last dimension."""
+def _scan_in_parts(
+    builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, step: int, *, exclusive: bool, backwards: bool
+) -> None:
+    """Scan along the last dimension, ``step`` elements at a time; each part continues the previous ones."""
+    length, axis = x.sizes[-1], x.rank - 1
+    before: Operand | None = builder.temporary(_TOTALS[DATA_TYPES[x.data_type].kind], (math.prod(x.sizes[:-1]), 1))
+    assert before is not None
+    apply(builder, node(monoid.identity, glsl=monoid.glsl), before, [])
+    starts = range(0, length, step)
+    for start in reversed(starts) if backwards else starts:
+        own_x, own_y = (part(each, axis, start, min(step, length - start)) for each in (x, y))
+        before = _scan(builder, monoid, own_x, own_y, before, exclusive=exclusive, backwards=backwards)
+
+
+def _scan(
+    builder: ProgramBuilder,
+    monoid: Monoid,
+    x: Operand,
+    y: Operand,
+    before: Operand | None,
+    *,
+    exclusive: bool,
+    backwards: bool,
+) -> Operand | None:
+    """Scan along the last dimension, after earlier elements whose combination is ``before``, {line, 1}, or None.
+
+    Return the combination of all elements, if ``before`` is given.
+    """
     length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
     interleaved = lines > 1 and 0 < x.strides[-2] < x.strides[-1]
     sharing = scan_sharing(builder.target, lines, length, interleaved=interleaved, unit=adjacent((x, y), x.rank - 1))
@@ -99,13 +135,23 @@ def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, ex
             steps=-(-chunk // sharing.lanes),
         )
 
-    if chunks == 1:
+    if chunks == 1 and before is None:
         dispatch({"x": x, "y": y}, totals=False)
-        return
+        return None
     totals = builder.temporary(_TOTALS[DATA_TYPES[x.data_type].kind], (lines, chunks))
     dispatch({"x": x, "totals": totals}, totals=True)
-    scan(builder, monoid, totals, totals, 1, exclusive=True)
+    after = None
+    if before is None:
+        scan(builder, monoid, totals, totals, 1, exclusive=True)
+    else:
+        sums = builder.temporary(totals.data_type, (lines, 1 + chunks))
+        copy(builder, part(sums, 1, 0, 1), before)
+        copy(builder, part(sums, 1, 1, chunks), totals)
+        scan(builder, monoid, sums, sums, 1)
+        copy(builder, totals, part(sums, 1, 0, chunks))
+        after = part(sums, 1, chunks, 1)
     dispatch({"x": x, "y": y, "offsets": totals}, totals=False)
+    return after
 
 
 def _moves(monoid: Monoid, tensors: dict[str, Operand], items: int) -> list[str]:

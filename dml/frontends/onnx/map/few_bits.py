@@ -7,27 +7,23 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 
-import dml.graph.operations as op
-from dml import enums
 from dml.errors import DMLError
-from dml.graph.builder import Builder, Tensor
-from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
+from dml.frontends.meaning import blocks
+from dml.graph.builder import Builder
 from dml.tensors import UINT2 as UINT2_TYPE
+from dml.tensors import packed_strides
 
 from ..dtypes import UINT8, DType, storage
 from .functions import part
-from .value import OnnxValue, applied, constant, expanded, reshape
+from .value import OnnxValue, constant, expanded, reshape
 
 INT4, UINT4, UINT2 = (np.dtype(kind) for kind in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.uint2))
 
 
 def narrow(x: OnnxValue, shape: Sequence[int], dtype: DType) -> OnnxValue:
     """View bytes as the numbers packed in them, lower bits first, or numbers as bytes; nothing is computed."""
-    tensor, data_type = x.packed, UINT2_TYPE if dtype == UINT2 else storage(dtype)
-    desc = DML_BUFFER_TENSOR_DESC(
-        data_type, tuple(shape), None, tensor.desc.TotalTensorSizeInBytes, Flags=tensor.desc.Flags
-    )
-    return x.with_tensor(Tensor(x.builder, tensor.source, desc), shape, dtype)
+    data_type = UINT2_TYPE if dtype == UINT2 else storage(dtype)
+    return x.with_tensor(blocks.narrow(x.tensor, shape, data_type), shape, dtype)
 
 
 def unpacked(x: OnnxValue, bits: int, count: int) -> OnnxValue:
@@ -59,11 +55,10 @@ def dequantized_blocks(x: OnnxValue, scales: OnnxValue, points: OnnxValue | None
 
     The parameters' sizes divide those of x; a single zero point serves all blocks.
     """
-    if points is not None:
-        points = expanded(points, scales.shape)
-    given = [value for value in (scales, points) if value is not None]
-    kind = enums.DML_QUANTIZATION_TYPE(len(given))
-    return applied(op.dequantize, x, x.shape, given, kind, dtype=scales.dtype)
+    if not x.size:
+        return x.filled(0, x.shape, scales.dtype)
+    tensor = blocks.dequantized(x.tensor, scales.tensor, None if points is None else points.tensor)
+    return x.with_tensor(tensor, dtype=scales.dtype)
 
 
 def repeated_blocks(x: OnnxValue, axis: int, block: int, size: int) -> OnnxValue:

@@ -40,6 +40,7 @@ from .value import OnnxValue, constant
 
 #: A value on an edge of the model: a tensor, a sequence of values, or an absent optional.
 Item = Any
+#: Maximum number of nodes after loops are unrolled, and of nodes that compute the values on which rounds depend.
 _UNROLLED = 20_000
 
 
@@ -329,6 +330,14 @@ class Trace:
         array = array.reshape(value.shape).astype(value.dtype)
         value.array = array
         return array
+
+    def limit_computed(self, nodes: int) -> None:
+        """Raise Unsupported if ``nodes`` nodes are too many for computing the values on which a loop's rounds depend.
+
+        Each value is computed by the whole graph before it, so that the work is quadratic in the number of rounds.
+        """
+        if nodes > _UNROLLED:
+            raise Unsupported(f"its rounds depend on values that take more than {_UNROLLED} nodes to compute")
 
     # Graphs
 

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 import dml.graph.operations as op
 from dml.descriptors.base import OperatorDesc
-from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import broadcast_sizes
@@ -186,10 +185,6 @@ def constant(builder: Builder, array: npt.ArrayLike | TracedArray) -> OnnxValue:
     return OnnxValue(builder, held.shape, INT64 if is_traced(held) else held.dtype, array=held)
 
 
-def _as_type(tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
-    return tensor if tensor.data_type == kind else op.cast(tensor, kind)
-
-
 #: Type of the functions of ``dml.graph.operations``.
 Operation = Callable[..., Tensor]
 OutputKind = tuple[Sequence[int], DType]
@@ -298,7 +293,8 @@ def cast(x: OnnxValue, dtype: npt.DTypeLike) -> OnnxValue:
             return constant(x.builder, x.array.astype(wanted))
     if wanted == BOOL:
         return logical_not(x.equals(0))
-    return x.with_tensor(_as_type(x.tensor, storage(wanted)), dtype=wanted)
+    kind = storage(wanted)
+    return x.with_tensor(x.tensor if x.tensor.data_type == kind else op.cast(x.tensor, kind), dtype=wanted)
 
 
 def logical_not(x: OnnxValue) -> OnnxValue:

@@ -117,11 +117,10 @@ class SessionOptions:
     def check(self) -> None:
         """Raise DMLError for options that request a missing feature."""
         if self.optimized_model_filepath:
-            raise _absent("optimized_model_filepath; `dml run --explain` shows the compiled programs")
-
-
-def _absent(what: str) -> DMLError:
-    return DMLError(f"SessionOptions: not available: {what}", HRESULT.E_NOTIMPL)
+            raise DMLError(
+                "SessionOptions.optimized_model_filepath is not available; `dml run --explain` shows compiled programs",
+                HRESULT.E_NOTIMPL,
+            )
 
 
 @dataclass(slots=True)

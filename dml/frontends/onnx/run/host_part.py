@@ -75,7 +75,7 @@ class HostPart:
         with stage("host nodes"):
             if key not in self._runners:
                 model = self._own_model(kinds)
-                self._runners[key] = {RUNTIME: _late(_onnxruntime, model), REFERENCE: _late(_reference, model)}
+                self._runners[key] = {RUNTIME: _lazy(_onnxruntime, model), REFERENCE: _lazy(_reference, model)}
             found = self._compute(self._runners[key], feeds)
         return dict(zip(self.outputs, map(_plain, found), strict=True))
 
@@ -158,7 +158,7 @@ class _UnfitError(DMLError):
     """A runtime refuses the nodes, or values of these types, regardless of their elements."""
 
 
-def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
+def _lazy(make: Callable[[Any], _Run], model: Any) -> _Run:
     """Return a runner that is created at its first run."""
     runs: list[_Run] = []
 

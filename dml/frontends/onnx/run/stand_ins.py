@@ -39,7 +39,7 @@ class StandIns:
         taken = ", ".join(f"{name}={self.sizes[name]}" for name in self.assumed)
         return f"sizes assumed: {taken} (--size {self.assumed[0]}=NUMBER gives one)"
 
-    def said(self, error: DMLError) -> DMLError:
+    def with_assumed(self, error: DMLError) -> DMLError:
         """Add the assumed sizes, which may be the cause, to an error's message."""
         return DMLError("; ".join(filter(None, (error.message, self.words))), error.hresult)
 
@@ -75,7 +75,7 @@ def tried(stand: StandIns, given: Mapping[str, Any], attempt: Callable[[StandIns
         if ones is not None:
             with suppress(DMLError):
                 return attempt(ones), ones
-        raise stand.said(error) from error
+        raise stand.with_assumed(error) from error
 
 
 def _with_ones(stand: StandIns, given: Mapping[str, Any]) -> StandIns | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
+from dml.frontends.openvino.compressed import SMALL
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
@@ -24,8 +25,20 @@ def _binary(c: IrContext, function: Callable[[Tensor, Tensor], Tensor]) -> Tenso
     return function(a, b)
 
 
+#: Functions that do not change signed and unsigned integers.
+_UNCHANGED: dict[str, tuple[Callable[..., Tensor], ...]] = {
+    "i": (op.floor, op.ceil),
+    "u": (op.floor, op.ceil, op.absolute, op.relu),
+}
+
+
 def _unary(c: IrContext, function: Callable[[Tensor], Tensor]) -> Tensor:
-    return function(c.tensor(0))
+    x = c.tensor(0)
+    if function in _UNCHANGED.get(x.desc.dtype.kind, ()):
+        return x
+    if function is op.relu and x.desc.dtype == np.int64:  # DirectML's ACTIVATION_RELU lacks it
+        return op.maximum(x, 0)
+    return function(x)
 
 
 def _squared_difference(a: Tensor, b: Tensor) -> Tensor:
@@ -90,6 +103,8 @@ def round_(c: IrContext) -> IrValue:
     x, mode = c.tensor(0), c.layer.text("mode", "half_to_even")
     if mode not in ("half_to_even", "half_away_from_zero"):
         raise c.error(f"mode {mode!r} is not half_to_even or half_away_from_zero")
+    if x.desc.dtype.kind in "iu":
+        return x
     if mode == "half_to_even":
         return op.round_(x)
     size = op.absolute(x)
@@ -130,9 +145,13 @@ def select(c: IrContext) -> IrValue:
 
 @layer("Clamp")
 def clamp(c: IrContext) -> IrValue:
+    x, low, high = c.tensor(0), c.layer.number("min"), c.layer.number("max")
+    if x.desc.dtype.kind in "iu":
+        limits = np.iinfo(x.desc.dtype)  # integers between the limits, which may be fractions or exceed the type
+        low, high = (min(max(limit, limits.min), limits.max) for limit in (np.ceil(low), np.floor(high)))
+        return op.clip(x, min=int(low), max=int(high))
     # Attributes are doubles; models write the largest double for no limit.
-    low, high = (nearest_float(c.layer.number(name)) for name in ("min", "max"))
-    return op.clip(c.tensor(0), min=low, max=high)
+    return op.clip(x, min=nearest_float(low), max=nearest_float(high))
 
 
 @layer("Elu")
@@ -210,9 +229,11 @@ def log_softmax(c: IrContext) -> IrValue:
 
 @layer("Convert", "ConvertLike")
 def convert(c: IrContext) -> IrValue:
-    value = c.value(0)
+    value, wanted = c.value(0), np.dtype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
     if not isinstance(value, Tensor):
-        return value.astype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
+        if value.size <= SMALL or wanted.itemsize <= value.itemsize:
+            return value.astype(wanted)
+        value = c.as_tensor(value)  # no larger copy of a constant is kept
     if c.layer.outputs[0].element_type == "boolean":
         return op.logical_not(op.equals(value, 0))
     return value if value.data_type == c.data_type else op.cast(value, c.data_type)

@@ -9,9 +9,9 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
+from dml.frontends.openvino.compressed import Compressed
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
-from dml.graph.builder import Tensor
 
 UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
@@ -19,10 +19,18 @@ UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 @layer("Gather")
 def gather(c: IrContext) -> IrValue:
     axis, batches = c.integers(2)[0], c.layer.integer("batch_dims", 0)
-    if not any(isinstance(value, Tensor) for value in c.values[:2]) and not batches:
+    if all(isinstance(value, np.ndarray) for value in c.given[:2]) and not batches:
         return c.on_numbers(np.take, np.asarray(c.values[0]), np.asarray(c.values[1]), axis)
+    table = c.given[0]
+    if isinstance(table, Compressed) and not batches and axis in (0, -len(table.sizes)):
+        rows = table.rows(c.graph, c.tensor(1))
+        if rows is not None:
+            return rows.reshape(*c.sizes)
     x, indices = c.tensor(0), c.tensor(1)
-    axis, batches = c.axis(axis, x.rank), c.axis(batches, indices.rank + 1)
+    if indices.desc.dtype.itemsize < 4:  # opset1 takes any integers
+        indices = op.cast(indices, enums.DML_TENSOR_DATA_TYPE_INT32)
+    axis = c.axis(axis, x.rank)
+    batches = c.axis(batches, indices.rank if batches < 0 else indices.rank + 1)
     if not batches:
         return op.gather(x, indices, axis).reshape(*c.sizes)
     if axis < batches:

@@ -76,7 +76,10 @@ def variadic_split(c: IrContext) -> Sequence[IrValue]:
     x, lengths = c.tensor(0), c.integers(2)
     axis = c.axis(c.integers(1)[0], x.rank)
     rest = x.sizes[axis] - sum(length for length in lengths if length >= 0)
-    return op.split(x, axis, [rest if length < 0 else length for length in lengths])
+    lengths = [rest if length < 0 else length for length in lengths]
+    parts = iter(op.split(x, axis, [length for length in lengths if length]))
+    dtype = ELEMENT_TYPES[c.layer.outputs[0].element_type]
+    return [next(parts) if length else np.zeros(with_size(x.sizes, axis, 0), dtype) for length in lengths]
 
 
 @layer("Slice")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from math import prod
 
+import numpy as np
+
 import dml.graph.operations as op
 from dml import enums
 from dml.frontends.meaning import normalization as meaning
@@ -15,6 +17,8 @@ from dml.graph.builder import Tensor
 @layer("BatchNormInference")
 def batch_norm(c: IrContext) -> IrValue:
     x, gamma, beta, mean, variance = c.tensors()
+    if c.layer.version == "opset1":
+        gamma, beta, x = x, gamma, beta
     return op.batch_normalization(x, mean, variance, gamma, beta, epsilon=c.layer.number("epsilon"))
 
 
@@ -86,10 +90,22 @@ layer("ReduceLogicalAnd")(partial(_logical, function=enums.DML_REDUCE_FUNCTION_M
 layer("ReduceLogicalOr")(partial(_logical, function=enums.DML_REDUCE_FUNCTION_MAX))
 
 
+#: Data types without sums and products -> a type for each. A result beyond a narrow type is its nearest number.
+_WIDER = {
+    enums.DML_REDUCE_FUNCTION_SUM: enums.DML_TENSOR_DATA_TYPE_INT32,
+    enums.DML_REDUCE_FUNCTION_L1: enums.DML_TENSOR_DATA_TYPE_INT32,
+    enums.DML_REDUCE_FUNCTION_MULTIPLY: enums.DML_TENSOR_DATA_TYPE_FLOAT32,
+}
+
+
 def _reduction(c: IrContext, function: enums.DML_REDUCE_FUNCTION) -> Tensor:
     x, kind = c.tensor(0), c.data_type
     if function in (enums.DML_REDUCE_FUNCTION_L2, enums.DML_REDUCE_FUNCTION_AVERAGE) and x.desc.dtype.kind != "f":
         x = op.cast(x, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
+    if x.desc.dtype.kind in "iu" and x.desc.dtype.itemsize < 4 and function in _WIDER:
+        limits = np.iinfo(x.desc.dtype)
+        wide = op.reduce(op.cast(x, _WIDER[function]), function, c.integers(1)).reshape(*c.sizes)
+        return op.cast(op.clip(wide, min=int(limits.min), max=int(limits.max)), kind)
     reduced = op.reduce(x, function, c.integers(1)).reshape(*c.sizes)
     return reduced if reduced.data_type == kind else op.cast(reduced, kind)
 

@@ -117,16 +117,16 @@ def roi_align(c: IrContext) -> IrValue:
     x, rois, images = c.tensor(0), c.tensor(1), c.tensor(2)
     functions = {"avg": enums.DML_REDUCE_FUNCTION_AVERAGE, "max": enums.DML_REDUCE_FUNCTION_MAX}
     mode, aligned = c.layer.text("mode"), c.layer.text("aligned_mode", "asymmetric")
-    if mode not in functions or aligned not in ("asymmetric", "half_pixel"):
+    if mode not in functions or aligned not in ("asymmetric", "half_pixel", "half_pixel_for_nn"):
         raise c.error(f"mode {mode!r} with aligned_mode {aligned!r} is not supported")
     ratio, scale = c.layer.integer("sampling_ratio"), c.layer.number("spatial_scale")
     uint32 = enums.DML_TENSOR_DATA_TYPE_UINT32
     if aligned == "asymmetric":  # such regions are at least one pixel wide
         corner, far = op.split(rois, 1, [2, 2])
         rois = op.join([corner, corner + op.maximum(far - corner, 1 / scale)], 1)
-    else:
+    elif aligned == "half_pixel":
         rois = rois + 0.5
-    return op.roi_align(
+    found = op.roi_align(
         x,
         rois,
         images if images.data_type == uint32 else op.cast(images, uint32),
@@ -135,8 +135,9 @@ def roi_align(c: IrContext) -> IrValue:
         reduction_function=functions[mode],
         spatial_scale_x=scale,
         spatial_scale_y=scale,
-        input_pixel_offset=0.5 if aligned == "half_pixel" else 0.0,
+        input_pixel_offset=0.0 if aligned == "asymmetric" else 0.5,
         output_pixel_offset=-0.5,
         minimum_samples_per_output=ratio or 1,
         maximum_samples_per_output=ratio or 2**32 - 1,
     )
+    return op.maximum(found, 0.0) if mode == "max" else found  # OpenVINO's maximum includes 0

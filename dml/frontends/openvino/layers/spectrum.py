@@ -83,7 +83,8 @@ def _axes(c: IrContext, rank: int, own: tuple[int, ...]) -> tuple[list[int], lis
 
 
 def _waves(size: int, *, inverse: bool) -> npt.NDArray[np.complex128]:
-    """Return the transform's matrix {signal, frequency}, or {frequency, signal} of the inverse, divided by the size."""
+    """Return the transform's matrix {signal, frequency}, or its inverse {frequency, signal}, which divides by the
+    size."""
     turns = np.outer(np.arange(size), np.arange(size)) % size / size
     waves: npt.NDArray[np.complex128] = np.exp((2j if inverse else -2j) * np.pi * turns)
     return waves / size if inverse else waves

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
@@ -90,9 +92,18 @@ def _pooled(c: IrContext, x: Tensor) -> dict[str, Any]:
 def max_pool(c: IrContext) -> IrValue | Sequence[IrValue]:
     x = c.tensor(0)
     (flat,) = _flat(x)
+    shared = _pooled(c, x)
+    lasts = zip(shared["output_sizes"], shared["strides"], shared["start_padding"], flat.sizes[2:], strict=True)
+    is_beyond = any((count - 1) * step - pad >= size for count, step, pad, size in lasts)
+
+    def limited(values: Tensor) -> Tensor:
+        """Give windows beyond the input, which rounding up adds, OpenVINO's value."""
+        return op.maximum(values, float(np.finfo(values.desc.dtype).min)) if is_beyond else values
+
     if 1 not in c.read:
-        return op.max_pooling(flat, **_pooled(c, x)).view(c.sizes)
-    values, indices = op.max_pooling_with_indices(flat, **_pooled(c, x))
+        return limited(op.max_pooling(flat, **shared)).view(c.sizes)
+    values, indices = op.max_pooling_with_indices(flat, **shared)
+    values = limited(values)
     axis = c.axis(c.layer.integer("axis", 0), x.rank)
     if axis:  # OpenVINO counts starting at dimension ``axis``, DirectML through the whole input
         indices = op.modulus_truncate(indices, prod(x.sizes[axis:]))

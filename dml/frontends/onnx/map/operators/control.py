@@ -48,10 +48,13 @@ def if_(node: OnnxNode) -> list[Any]:
 
 
 def _both(node: OnnxNode, condition: OnnxValue) -> list[Any] | None:
-    """Select between the results of both branches; None if their types or shapes differ."""
+    """Select between the results of both branches; None if their types or shapes differ, or one cannot be mapped.
+
+    A branch may be wrong for these shapes if the condition depends on them.
+    """
     try:
         pairs = list(zip(_branch(node, "then_branch"), _branch(node, "else_branch"), strict=True))
-    except Unsupported:
+    except DMLError:
         return None
     for a, b in pairs:
         if not (isinstance(a, OnnxValue) and isinstance(b, OnnxValue)) or a.shape != b.shape or a.dtype != b.dtype:
@@ -70,10 +73,13 @@ def loop(node: OnnxNode) -> list[Any]:
     least = 1 + len(state)
     node.check(len(body.output) >= least, f"its body must have at least {least} outputs, found {len(body.output)}")
     scans: list[list[OnnxValue]] = [[] for _ in range(len(body.output) - 1 - len(state))]
-    round_ = 0
+    round_ = computed = 0
     while going and (most is None or round_ < most):
+        guards = len(node.trace.guards)
         results = _round(node, round_, state)
         going = bool(_number(node, results[0]))
+        computed += node.trace.count * sum(guard.compiled is not None for guard in node.trace.guards[guards:])
+        node.trace.limit_computed(computed)
         state = results[1:least]
         for scan, value in zip(scans, results[least:], strict=True):
             scan.append(value)

@@ -12,8 +12,8 @@ from ..value import OnnxValue, expanded, maximum, transpose, unary
 
 @onnx_op("CDist", domain="com.microsoft")
 def distances(node: OnnxNode) -> OnnxValue:
-    """Return the squared distance of each row of A to each row of B as a a + b b - 2 a b, as ONNX Runtime does, or
-    its root."""
+    """Return the squared distances between A's rows and B's, as ``a*a + b*b - 2*a*b`` like ONNX Runtime, or their
+    roots."""
     a, b = node.input(0, rank=2), node.input(1, rank=2)
     metric = node.one_of("metric", "sqeuclidean", ("sqeuclidean", "euclidean"))
     node.check(a.shape[1] == b.shape[1], f"rows of A and B must have the same size, found {a.shape} and {b.shape}")

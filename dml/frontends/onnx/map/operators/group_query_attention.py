@@ -210,7 +210,7 @@ def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | No
 def _opened(node: OnnxNode, steps: int, total: int, past: OnnxValue | None, window: int) -> OnnxValue:
     """Return a mask of the keys up to each query's own position, {B or 1, 1, S, T}. window: -1 for none."""
     if past is None:
-        return node.constant(of_shape((1, 1, steps, total), lambda shape: _near(shape, window)))
+        return node.constant(of_shape((1, 1, steps, total), lambda shape: _window_mask(shape, window)))
     keys = node.constant(counted((1, 1, 1, total)))
     queries = reshape(past, (past.size, 1, 1, 1)) + node.constant(counted((1, 1, steps, 1)))
     opened = keys <= queries
@@ -219,7 +219,7 @@ def _opened(node: OnnxNode, steps: int, total: int, past: OnnxValue | None, wind
     return opened
 
 
-def _near(shape: Shape, window: int) -> Array:
+def _window_mask(shape: Shape, window: int) -> Array:
     """Return the mask of a first prompt. shape: {1, 1, S, T}."""
     keys, own = np.arange(shape[3]), np.arange(shape[2])[:, None]
     near = (keys <= own) & (keys > own - window if window >= 0 else True)

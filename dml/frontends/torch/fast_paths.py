@@ -287,6 +287,13 @@ def _cubic(x: Tensor) -> Tensor:
     return torch.where(x < 1, (1.5 * x - 2.5) * x * x + 1, torch.where(x < 2, outer, 0.0))
 
 
+def _cumulative_sum(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    """Sums of half precision, which the exporter returns as FLOAT32."""
+    if dtype is not None or x.dtype not in (torch.float16, torch.bfloat16):
+        return NotImplemented
+    return x.float().cumsum(dim).to(x.dtype)
+
+
 def _extremum(operator: Any) -> Callable[..., Any]:
     """Return the operator over all dimensions if none are named; the exporter requires names."""
 
@@ -362,6 +369,7 @@ _RESIZED = [
 FAST_PATHS: dict[Any, Callable[..., Any]] = {
     torch.ops.aten.cross_entropy_loss.default: _cross_entropy,
     torch.ops.aten.copy.default: _copy,
+    torch.ops.aten.cumsum.default: _cumulative_sum,
     torch.ops.aten.amax.default: _extremum(torch.ops.aten.amax.default),
     torch.ops.aten.amin.default: _extremum(torch.ops.aten.amin.default),
     torch.ops.aten.scatter_reduce.two: _scatter_reduce,

@@ -706,6 +706,15 @@ def test_tails_of_normal_distributions(compiled):
     check(tails, compiled(tails, fallback=False), torch.linspace(-8, 40, 97))
 
 
+def test_reductions_that_the_exporter_mistakes(compiled):
+    """It refuses extrema of all dimensions, and returns running sums of FLOAT16 as FLOAT32."""
+
+    def reduce(x):
+        return x.amax(), x.amin(keepdim=True), x.half().cumsum(1), x.half()[0, 0].cumsum(0)
+
+    check(reduce, compiled(reduce, fallback=False), torch.randn(3, 4))
+
+
 def test_results_that_are_inputs(compiled):
     """The exporter names such an input after its result."""
 

@@ -79,7 +79,6 @@ REFUSED = {
     "FOLD",
     "GRU",
     "LSTM",
-    "MAX_UNPOOLING",
     "MULTIHEAD_ATTENTION",
     "MULTIHEAD_ATTENTION1",
     "NONZERO_COORDINATES",
@@ -303,6 +302,19 @@ def test_coordinates_of_nonzero_elements(seen_as: SeenAs, kind: str, sizes: tupl
         tensor("UINT32", (*(1,) * (x.ndim - 2), x.size, x.ndim), layout),
     )
     assert_same(seen_as, desc, {"InputTensor": x}, 2048)
+
+
+@pytest.mark.parametrize("layout", ["packed", "nhwc"])
+@pytest.mark.parametrize("dtype, indices_type", [("FLOAT32", "UINT32"), ("UINT8", "UINT64")])
+def test_unpooling(seen_as: SeenAs, dtype: str, indices_type: str, layout: str) -> None:
+    """Input, indices and result are larger than a binding. Indices collide, and some are beyond the result."""
+    rng = np.random.default_rng(5)
+    x = random(rng, dtype, (2, 5, 15, 16), 1, 9)
+    sizes = (2, 5, 30, 31)
+    indices = rng.integers(0, int(np.prod(sizes)) + 50, x.shape).astype(indices_type.lower())
+    indices.flat[7:9] = np.iinfo(indices.dtype).max
+    desc = dml.DML_MAX_UNPOOLING_OPERATOR_DESC(like(x, layout), like(indices, layout), tensor(dtype, sizes, layout))
+    assert_same(seen_as, desc, {"InputTensor": x, "IndicesTensor": indices}, 4096)
 
 
 # --- products ---------------------------------------------------------------------------------------------------------

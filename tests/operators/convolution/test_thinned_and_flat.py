@@ -1,4 +1,5 @@
-"""CONVOLUTION with strided 1-element windows, and with results of one row, on CPU drivers."""
+"""CONVOLUTION with strided 1-element windows, with results of one row, and of one channel along one axis, on CPU
+drivers."""
 
 from __future__ import annotations
 
@@ -29,11 +30,39 @@ FLAT = [
 ]
 
 
+#: Windows of one channel along one axis: as in a Fourier transform, apart, dense, dilated, down a column, in planes.
+LINES = [
+    of(1, 1, 20, (1100,), (256,), strides=(64,)),
+    of(1, 1, 9, (1, 130), (1, 40), strides=(1, 40)),
+    of(1, 1, 7, (90,), (64,)),
+    of(1, 1, 16, (150,), (40,), strides=(3,), dilations=(2,)),
+    of(1, 1, 12, (120, 1), (64, 1), strides=(8, 1)),
+    of(1, 1, 10, (4, 64), (1, 32), strides=(1, 32)),
+]
+#: The same with padding, several channels or groups, or places that are not evenly spaced: other kernels.
+NO_LINES = [
+    of(1, 1, 8, (100,), (64,), start=(3,), strides=(4,)),
+    of(1, 1, 8, (60,), (64,), end=(9,), strides=(2,)),
+    of(1, 2, 8, (100,), (64,), strides=(4,)),
+    of(2, 1, 8, (100,), (64,), strides=(4,)),
+    of(1, 1, 8, (5, 40), (1, 30), strides=(1, 2)),
+]
+CASES = [*THIN, *FLAT, *LINES, *NO_LINES]
+
+
 @pytest.mark.parametrize("layout", ["packed", "padded"])
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
-@pytest.mark.parametrize("case", [*THIN, *FLAT], ids=range(len(THIN) + len(FLAT)))
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_values(device, case, dtype, layout):
     check(device, *build(dtype, 2, layout=layout, **case))
+
+
+@pytest.mark.parametrize("case", [*LINES, *NO_LINES], ids=range(len(LINES) + len(NO_LINES)))
+def test_windows_of_one_channel_along_an_axis_are_a_product(case):
+    desc, *_ = build("FLOAT32", 1, **case)
+    program = compile_operator(desc, Target(DeviceClass.CPU))
+    labels = [dispatch.label for dispatch in program.dispatches]
+    assert ("gemm/tiled.comp" in labels) == (case in LINES)
 
 
 @pytest.mark.parametrize("case", THIN[:4], ids=range(4))

@@ -1,9 +1,9 @@
 """The choice of kernels for a convolution, forward or backward (transposed), of floats or integers.
 
-Every convolution has three spatial dimensions here. The kernels: a matrix product (windows of one element; on GPUs any
-windows, ``implicit``); sums in registers over a padded copy of the input (``direct``; without the copy for groups of
-one channel, ``depthwise``); the same with fewer multiplications (``winograd``, 3 x 3); and for all others ``general``,
-with one invocation per element.
+Every convolution has three spatial dimensions here. The kernels: a matrix product (windows of one element, or along one
+axis of one channel; on GPUs any windows, ``implicit``); sums in registers over a padded copy of the input (``direct``;
+without the copy for groups of one channel, ``depthwise``); the same with fewer multiplications (``winograd``, 3 x 3);
+and for all others ``general``, with one invocation per element.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from dml.compiler.operators.convolution.product import (
     is_product,
     is_strided_product,
     thinned,
+    with_taps_as_channels,
 )
 from dml.compiler.operators.convolution.windows import WindowedSum, windowed_sums
 from dml.compiler.operators.convolution.winograd import is_three_by_three, winograd
@@ -123,6 +124,10 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     if strips is not None:
         for each, strip in zip(sums, strips, strict=True):
             depthwise(builder, each, strip, finish)
+        return
+    line = with_taps_as_channels(sums[0]) if len(sums) == 1 else None
+    if line is not None and is_product(line):
+        by_product(builder, line, finish)
         return
     directs = _of_all(direct_tile(builder.target, each.sizes) for each in sums)
     if directs is None:

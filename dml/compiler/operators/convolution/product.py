@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dml.compiler.apply import copy_each
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
-from dml.compiler.operators.convolution.windows import WindowedSum
+from dml.compiler.operators.convolution.windows import WindowedSum, Windows
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import ProductFinish, matmul
 from dml.compiler.program import Operand
@@ -58,6 +58,33 @@ def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
     copy = whole.view(taken.sizes, (channels * pitch, pitch, *packed_strides(places)))
     copy_each(builder, copy, taken)
     return replace(sums, x=copy, windows=replace(windows, strides=(1, 1, 1)))
+
+
+def with_taps_as_channels(sums: WindowedSum) -> WindowedSum | None:
+    """Return the same sums with windows of one element, over a view of x in which a window's elements are channels.
+
+    None if there is more than one channel or group, or windows extend along several axes or beyond x. A short-time
+    Fourier transform is such a convolution, with windows too wide for the other kernels.
+    """
+    x, weights, windows, places = sums.x, sums.weights, sums.windows, sums.result.sizes[2:]
+    groups, outputs, inputs = weights.sizes[:3]
+    long = [axis for axis in range(3) if windows.taps[axis] > 1]
+    if groups * inputs > 1 or len(long) != 1 or windows.padding != (0, 0, 0) or windows.step[long[0]] < 0:
+        return None
+    reach = zip(places, windows.strides, windows.taps, windows.dilations, x.sizes[2:], strict=True)
+    if any((count - 1) * step + (taps - 1) * dilation >= size for count, step, taps, dilation, size in reach):
+        return None  # the last windows are in the end padding
+    (axis,) = long
+    taps, tap = windows.taps[axis], weights.strides[3 + axis]
+    steps = [stride * step for stride, step in zip(x.strides[2:], windows.strides, strict=True)]
+    begin = sum(stride * index for stride, index in zip(weights.strides[3:], windows.first, strict=True))
+    one = (1, 1, 1)
+    return replace(
+        sums,
+        x=x.view((x.sizes[0], taps, *places), (x.strides[0], windows.dilations[axis] * x.strides[2 + axis], *steps)),
+        weights=weights.view((1, outputs, taps, *one), (*weights.strides[:2], tap, 0, 0, 0), begin),
+        windows=Windows(one, (0, 0, 0), one, one, one, (0, 0, 0)),
+    )
 
 
 def is_one_matrix(sums: WindowedSum) -> bool:

@@ -84,10 +84,6 @@ REFUSED = {
     "NONZERO_COORDINATES",
     "PADDING",
     "PADDING1",
-    "RESAMPLE",
-    "RESAMPLE1",
-    "RESAMPLE2",
-    "RESAMPLE3",
     "RESAMPLE_GRAD",
     "RESAMPLE_GRAD1",
     "RNN",
@@ -315,6 +311,43 @@ def test_unpooling(seen_as: SeenAs, dtype: str, indices_type: str, layout: str) 
     indices.flat[7:9] = np.iinfo(indices.dtype).max
     desc = dml.DML_MAX_UNPOOLING_OPERATOR_DESC(like(x, layout), like(indices, layout), tensor(dtype, sizes, layout))
     assert_same(seen_as, desc, {"InputTensor": x, "IndicesTensor": indices}, 4096)
+
+
+@pytest.mark.parametrize("layout", ["packed", "nhwc"])
+@pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
+@pytest.mark.parametrize("scales", [(2.5, 1.5), (0.3, 0.7), (3.0, 0.25)])
+@pytest.mark.parametrize("antialiased", [False, True])
+def test_resampling(seen_as: SeenAs, antialiased: bool, scales: tuple[float, float], mode: str, layout: str) -> None:
+    """An image is larger than a binding: parts of the result read the rows and columns around theirs."""
+    x = random(np.random.default_rng(6), "FLOAT32", (1, 3, 60, 70))
+    sizes = (1, 3, int(60 * scales[0]), int(70 * scales[1]))
+    desc = dml.DML_RESAMPLE3_OPERATOR_DESC(
+        like(x, layout),
+        tensor("FLOAT32", sizes, layout),
+        InterpolationMode=f"DML_INTERPOLATION_MODE_{mode}",
+        RoundingDirection=dml.DML_AXIS_DIRECTION_DECREASING,
+        Scales=(1.0, 1.0, *scales),
+        InputPixelOffsets=(0.5,) * 4,
+        OutputPixelOffsets=(-0.5,) * 4,
+        Antialiased=antialiased,
+    )
+    assert_same(seen_as, desc, {"InputTensor": x}, 8192 if layout == "packed" else 24_576)
+
+
+@pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
+@pytest.mark.parametrize("scales", [(2.5, 1.5), (0.3, 0.7)])
+def test_gradients_of_resampling(seen_as: SeenAs, scales: tuple[float, float], mode: str) -> None:
+    outputs = (1, 1, int(60 * scales[0]), int(70 * scales[1]))
+    x = random(np.random.default_rng(7), "FLOAT32", outputs)
+    desc = dml.DML_RESAMPLE_GRAD_OPERATOR_DESC(
+        like(x),
+        tensor("FLOAT32", (1, 1, 60, 70)),
+        InterpolationMode=f"DML_INTERPOLATION_MODE_{mode}",
+        Scales=(1.0, 1.0, *scales),
+        InputPixelOffsets=(0.5,) * 4,
+        OutputPixelOffsets=(-0.5,) * 4,
+    )
+    assert_same(seen_as, desc, {"InputGradientTensor": x}, 16_384)
 
 
 # --- products ---------------------------------------------------------------------------------------------------------

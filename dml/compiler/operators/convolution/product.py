@@ -112,7 +112,7 @@ def unfolded(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum | None:
         {"source": raw(x)},
         constants={f"STEP_{d}": windows.strides[d] for d in range(3)}
         | {f"DILATION_{d}": windows.dilations[d] for d in range(3)}
-        | {f"START_{d}": np.uint32(windows.padding[d] % (1 << 32)) for d in range(3)},
+        | {f"START_{d}": np.int32(windows.padding[d]) for d in range(3)},
         code="\n".join(lines),
         split_axes=(0, 1),
     )

@@ -109,7 +109,12 @@ def run_tests(root: Path, device: str, tests: Iterable[str] = TESTS, ones: str =
     return subprocess.run(
         [sys.executable, "-m", "pytest", *options, *tests],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(root),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # importing them takes as long as the tests
+        },
         capture_output=True,
         text=True,
     )

@@ -14,6 +14,7 @@ from dataclasses import replace
 from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS
 from dml.compiler.program import Epilogue, EpilogueOperand, Operand, Region, Space, fast_replace
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+from dml.tensors import packed_strides
 
 #: Bytes of a vector. Bindings begin and end at multiples of it, since kernels read whole vectors.
 VECTOR = VECTOR_BITS // 8
@@ -69,10 +70,19 @@ def cut(operands: Sequence[Operand], most: int, axes: Sequence[int]) -> tuple[in
     return tuple(_even(sizes[axis], extents[axis], _vector_step(operands, axis)) for axis in axes)
 
 
-def in_row_major_order(sizes: Sequence[int], extents: Sequence[int]) -> tuple[int, ...]:
-    """Return extents no larger than these whose parts are each a range of the elements in row-major order."""
+def in_ranges(operands: Sequence[Operand], most: int) -> list[tuple[int, Box]]:
+    """Cut operands of equal sizes into parts within a binding, each a range of their elements in row-major order.
+
+    Return the number of each part's first element, and its place along all axes.
+    """
+    sizes = operands[0].sizes
+    extents = cut(operands, most, range(len(sizes))) or sizes
     last = max((axis for axis, size in enumerate(sizes) if extents[axis] < size), default=-1)
-    return tuple(1 if axis < last else extents[axis] for axis in range(len(sizes)))
+    extents = tuple(1 if axis < last else extent for axis, extent in enumerate(extents))
+    steps = packed_strides(sizes)
+    return [
+        (sum(start * step for (start, _), step in zip(box, steps, strict=True)), box) for box in boxes(sizes, extents)
+    ]
 
 
 def words(sizes: Sequence[int], strides: Sequence[int]) -> Operand:

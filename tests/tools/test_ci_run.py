@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> Run:
     (tmp_path / ".ci/run").write_text(TEXT, encoding="utf-8")
 
     def with_failing(words: str) -> subprocess.CompletedProcess[str]:
-        environment = {"FAILING": words, "PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)}
+        environment = {"FAILING": words, "PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
         return subprocess.run([tmp_path / ".ci/run"], env=environment, capture_output=True, text=True, timeout=120)
 
     return with_failing

@@ -102,7 +102,7 @@ def test_out_of_memory_is_an_error_and_leaks_nothing(manager):
         import kp
         manager = kp.Manager(int(sys.argv[1]))
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
+        resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20),) * 2)
         try:
             mmap.mmap(-1, 2 << 30).close()
             sys.exit(77)

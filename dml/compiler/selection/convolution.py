@@ -411,6 +411,17 @@ def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
     return not profile(target).shares_memory and sizes.outputs >= OUTPUTS_WORTH_THINNING
 
 
+def is_worth_unfolding(target: Target, sizes: WindowSizes, bits: int, *, alone: bool) -> bool:
+    """Whether to copy windows side by side, so that the convolution is a product: outputs share what the copy costs.
+
+    bits: of an element. alone: only the general kernel is left. The direct kernel is slower, too, where windows do not
+    overlap and are longer than a row of them, as in patches of 32 x 32: its tiles are mostly empty.
+    """
+    copied = sizes.batch * sizes.groups * sizes.products * math.prod(sizes.places) * bits // 8
+    are_apart = sizes.taps[2] >= sizes.places[2] and all(map(int.__le__, sizes.taps, sizes.strides))
+    return (alone or are_apart) and sizes.outputs >= _FEWEST_OUTPUTS and copied <= target.max_region
+
+
 def implicit_tile(
     target: Target, sizes: WindowSizes, *, halves: bool = False, flat: bool = True
 ) -> ImplicitTile | None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dml.api.device import Device
 from dml.arguments import as_array, checked
-from dml.errors import DMLError, HostNodesWarning
+from dml.errors import HRESULT, DMLError, HostNodesWarning
 from dml.frontends.parts import Cut, cut
 from dml.recent import Recent
 
@@ -24,6 +24,7 @@ from .convert import check_layers, check_types, counted_outputs, is_mapped, resu
 from .host_process import HostModel
 from .ir import ELEMENT_TYPES, IrLayer, IrPort, Network, with_sizes
 from .ir_writing import ir_bytes
+from .loops import stopped_by_data
 from .networks import CompiledNetwork, assumed_shape
 
 _Array = npt.NDArray[Any]
@@ -63,8 +64,12 @@ def _name(layer: IrLayer, output: int) -> str:
 
 
 def on_host(network: Network) -> list[IrLayer]:
-    """Return the layers that cannot run on the device: their type, or that of a layer inside, is not mapped."""
-    return [layer for layer in network.layers if layer.type not in _SPECIAL and not _is_taken(layer)]
+    """Return the layers that cannot run on the device: their type, or that of a layer inside, is not mapped, or they
+    loop until a computed value says so."""
+    stopped = stopped_by_data(network)
+    return [
+        layer for layer in network.layers if layer.type not in _SPECIAL and (layer in stopped or not _is_taken(layer))
+    ]
 
 
 def _is_taken(layer: IrLayer) -> bool:
@@ -119,6 +124,13 @@ class PartedNetwork:
                 raise
             hint = "install openvino to run layers that it supports on its CPU plugin"
             raise DMLError(f"{error.message}; {hint}", error.hresult) from None
+        stopped = stopped_by_data(network)
+        if stopped and not (fallback and has_openvino()):
+            raise DMLError(
+                f"these layers loop until a computed value says so, which only the host can: "
+                f"{'; '.join(str(layer) for layer in network.layers if layer in stopped)}",
+                HRESULT.E_NOTIMPL,
+            )
         self.parameters = {layer.name: layer for layer in network.layers if layer.type == "Parameter"}
         self._network = network
         ends = [layer for layer in network.layers if layer.type == "Result"]

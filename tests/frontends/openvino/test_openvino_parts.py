@@ -181,3 +181,64 @@ def test_the_commands(device: dml.Device, tmp_path: Path) -> None:
     assert "cannot be mapped to DirectML" in refused.output
     assert "runs in 3 parts" in run("run", str(path), "--random", "--profile", str(tmp_path / "t.json")).output
     assert '"host"' in run("inspect", str(path), "--json").output
+
+
+def halving(x: Any, most: Any, *, nested: bool = False) -> list[Any]:
+    """Return the last value and all values of a loop that halves x while its sum exceeds 1."""
+    node = o.loop(most, o.constant(np.array(True)))
+    state = o.parameter([1, 3], np.float32)
+    half = o.multiply(state, np.float32(0.5))
+    if nested:  # the value passes through a condition
+        kept = o.parameter([1, 3], np.float32)
+        same = ov.Model([o.result(kept)], [kept], "same")
+        choice = ov.opset8.if_op(o.constant(np.array(True)))
+        choice.set_then_body(same)
+        choice.set_else_body(same.clone())
+        choice.set_input(half.output(0), kept, choice.get_function(1).get_parameters()[0])
+        half = o.abs(choice.set_output(same.results[0], choice.get_function(1).results[0]))
+    more = o.greater(o.reduce_sum(half, np.array([1]), False), np.float32(1))
+    body = ov.Model([o.result(half), o.result(more)], [state], "body")
+    node.set_function(body)
+    node.set_special_body_ports([-1, 1])
+    node.set_merged_input(state, x.output(0), body.results[0].output(0))
+    first = body.results[0].output(0)
+    return [node.get_iter_value(first, -1), node.get_concatenated_slices(first, 0, 1, 1, -1, 0)]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_loop_until_a_value_is_on_the_host(device: dml.Device, tmp_path: Path, nested: bool) -> None:
+    """What follows is on the device, and takes as many rows as there were iterations."""
+    x = o.parameter([1, 3], np.float32, name="x")
+    last, every = halving(o.exp(x), o.constant(np.array(20, np.int64)), nested=nested)
+    path = saved(tmp_path / "m.xml", [o.negative(last), o.matmul(every, random(3, 2), False, False)], [x])
+    model = compiled(path, device, r"host.*Loop")
+    assert kinds(model) == ["device", "host", "device"]
+    agree(model, path, *({"x": np.full((1, 3), size, np.float32)} for size in (0, 2, 4, 0)))
+    with pytest.raises(dml.DMLError, match=r"loop until a computed value says so.*Loop"):
+        ours.read_model(path).compile(device, fallback=False)
+
+
+def test_a_loop_of_as_many_iterations_as_an_input_says(device: dml.Device, tmp_path: Path) -> None:
+    x, most = o.parameter([1, 3], np.float32, name="x"), o.parameter([], np.int64, name="most")
+    path = saved(tmp_path / "m.xml", [o.negative(halving(x, most)[0])], [x, most])
+    model = compiled(path, device, r"host.*Loop")
+    agree(model, path, *({"x": 9 * np.ones((1, 3), np.float32), "most": np.array(n)} for n in (1, 3, 20)))
+
+
+def test_a_loop_until_a_known_count_stays_on_the_device(device: dml.Device, tmp_path: Path) -> None:
+    """Its condition counts in a value of the loop's own, from a constant and a shape."""
+    x = o.parameter([1, 3], np.float32, name="x")
+    node = o.loop(o.constant(np.array(20, np.int64)), o.constant(np.array(True)))
+    state, count = o.parameter([1, 3], np.float32), o.parameter([1], np.int64)
+    total = o.add(state, o.convert(count, "f32"))
+    following = o.add(count, np.array([1], np.int64))
+    ending = o.less(following, o.reduce_max(o.shape_of(state), np.array([0]), True))
+    body = ov.Model([o.result(total), o.result(following), o.result(ending)], [state, count], "body")
+    node.set_function(body)
+    node.set_special_body_ports([-1, 2])
+    results = [result.output(0) for result in body.results]
+    node.set_merged_input(state, x.output(0), results[0])
+    node.set_merged_input(count, o.constant(np.array([0], np.int64)).output(0), results[1])
+    path = saved(tmp_path / "m.xml", [o.abs(node.get_iter_value(results[0], -1))], [x])
+    model = ours.read_model(path).compile(device, fallback=False)
+    agree(model, path, {"x": random(1, 3)})

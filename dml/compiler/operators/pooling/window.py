@@ -10,7 +10,7 @@ maximum passes NaN through; Lp pooling takes magnitudes, as in ONNX.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dml.compiler.apply import apply
@@ -19,15 +19,19 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import MATH
 from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import Epilogues, lowering
+from dml.compiler.operators.movement.gather import box_code, indexed
 from dml.compiler.operators.movement.views import volume
 from dml.compiler.operators.pooling.axes import along_axes
 from dml.compiler.operators.pooling.boxes import PLANES, BoxKernel, each_result, in_planes
 from dml.compiler.operators.reduction.engine import reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_SUM, Monoid, largest_of
+from dml.compiler.parts import Box, boxes, cut, narrow, words
+from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node
 from dml.compiler.selection.windows import largest_window
 from dml.descriptors import pooling as d
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+from dml.tensors import packed_strides
 
 
 def dilations(desc: Any) -> tuple[int, ...]:
@@ -165,11 +169,49 @@ def max_unpooling(desc: d.DML_MAX_UNPOOLING_OPERATOR_DESC, builder: ProgramBuild
     """Copy each element to its index. Elements first claim their positions, so that of equal indices the last element
     wins on every device."""
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
-    winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)
-    apply(builder, node("0u", glsl="uint"), winner, [])
-    tensors = {"winner": update(winner.view((winner.count,), (1,))), "indices": read(indices)}
-    builder.dispatch("pooling/claim.comp", tensors, space=source.sizes)
-    builder.for_each("pooling/unpool.comp", result, {"source": source, "winner": winner})
+    most, axes = builder.target.max_region, range(result.rank)
+    numbers = packed_strides(source.sizes)
+    positions = _cut(result.sizes, [result, words(result.sizes, packed_strides(result.sizes))], most)
+    elements = _cut(source.sizes, [source, indices], most)
+    in_parts = len(positions) > 1 or len(elements) > 1
+    for place in positions:
+        own_result = narrow(result, axes, place)
+        winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, own_result.sizes)
+        apply(builder, node("0u", glsl="uint"), winner, [])
+        claimed = update(winner.view((winner.count,), (1,)))
+        for box in elements:
+            own = narrow(indices, axes, box)
+            constants, code = _part(result.sizes, winner.strides, place) if in_parts else ({}, "")
+            if in_parts:
+                constants["NUMBER"] = sum(start * step for (start, _), step in zip(box, numbers, strict=True))
+                constants |= {f"NUMBER_{axis}": step for axis, step in enumerate(numbers)}
+            tensors = {"winner": claimed, "indices": read(own)}
+            builder.dispatch("pooling/claim.comp", tensors, space=own.sizes, constants=constants, code=code)
+        for box in elements:
+            own = narrow(source, axes, box)
+            constants, code = _part(source.sizes, source.strides, box) if in_parts else ({}, "")
+            if in_parts:
+                constants["KEEPS"] = box is not elements[0]
+            builder.for_each(
+                "pooling/unpool.comp",
+                own_result,
+                {"source": own, "winner": winner},
+                constants=constants,
+                code=code,
+                reads_result=in_parts,
+            )
+
+
+def _cut(sizes: Sequence[int], operands: Sequence[Operand], most: int) -> list[Box]:
+    """Return the parts of operands of these sizes that fit a binding."""
+    return list(boxes(sizes, cut(operands, most, range(len(sizes))) or sizes))
+
+
+def _part(sizes: Sequence[int], strides: Sequence[int], box: Box) -> tuple[dict[str, Constant], str]:
+    """Return constants and GLSL of a part of a tensor, to whose elements numbers in row-major order refer."""
+    extents, pitches, code = indexed(list(zip(sizes, strides, strict=True)))
+    more, text = box_code(box)
+    return {**extents, **pitches, **more}, code + text
 
 
 @lowering(d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC)

@@ -9,16 +9,15 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.gather import box_code
-from dml.compiler.operators.movement.views import part
+from dml.compiler.operators.movement.views import copy, part
 from dml.compiler.operators.reduction.monoids import sum_of
 from dml.compiler.operators.reduction.scan import scan
-from dml.compiler.parts import Box, boxes, cut, in_row_major_order, narrow
+from dml.compiler.parts import Box, boxes, cut, in_ranges, narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.compiler.selection.lines import nonzero_chunk
 from dml.descriptors.reduction import DML_NONZERO_COORDINATES_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
-from dml.tensors import packed_strides
 
 KERNEL = "reduction/nonzero.comp"
 
@@ -30,20 +29,24 @@ def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, builder: Pr
     x, count, y = builder["InputTensor"], builder["OutputCountTensor"], builder["OutputCoordinatesTensor"]
     y = y.view(y.sizes[-2:], y.strides[-2:])
     most, axes = builder.target.max_region, range(x.rank)
-    parts = list(boxes(x.sizes, in_row_major_order(x.sizes, cut([x], most, axes) or x.sizes)))
+    if x.region.size > most and not x.is_packed:  # few ranges of its elements would fit a binding
+        packed = builder.temporary(x.data_type, x.sizes)
+        copy(builder, packed, x)
+        x = packed
+    parts = in_ranges([x], most)
     rows = [box[0] for box in boxes(y.sizes[:1], cut([y], most, (0,)) or y.sizes[:1])]
     in_parts = len(parts) > 1 or len(rows) > 1
-    chunk = nonzero_chunk(_elements(parts[0]))
-    chunks = [-(-_elements(box) // chunk) for box in parts]
+    chunk = nonzero_chunk(_elements(parts[0][1]))
+    chunks = [-(-_elements(box) // chunk) for _, box in parts]
     before = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (1, sum(chunks)))
 
     def dispatch(number: int, tensors: Mapping[str, Bound], more: Mapping[str, Constant], *, counts: bool) -> None:
         """Add a dispatch over a part of x."""
-        own = narrow(x, axes, parts[number])
+        own = narrow(x, axes, parts[number][1])
         constants: dict[str, Constant] = {"CHUNK": chunk, "CHUNKS": chunks[number], "COLUMNS": y.sizes[1], **more}
         code = ""
         if in_parts:
-            starts, code = box_code(parts[number])
+            starts, code = box_code(parts[number][1])
             constants |= starts | {"FIRST_CHUNK": sum(chunks[:number])}
         builder.dispatch(
             KERNEL,
@@ -63,12 +66,11 @@ def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, builder: Pr
     for number in range(len(parts)):
         for first, held in rows:
             tensors = {"count": write(count), "y": write(part(y, 0, first, held))}
-            dispatch(number, tensors, _places(x, parts[number], first, held) if in_parts else {}, counts=False)
+            dispatch(number, tensors, _places(x, *parts[number], first, held) if in_parts else {}, counts=False)
 
 
-def _places(x: Operand, box: Box, first: int, held: int) -> dict[str, Constant]:
+def _places(x: Operand, before: int, box: Box, first: int, held: int) -> dict[str, Constant]:
     """Return the place of a part of x, and the rows ``first`` to ``first + held`` that a dispatch writes."""
-    before = sum(start * stride for (start, _), stride in zip(box, packed_strides(x.sizes), strict=True))
     is_last = before + _elements(box) == x.count
     return {"BEFORE": before, "TOTAL": x.count, "IS_LAST": is_last, "FIRST_ROW": first, "ROWS": held}
 

@@ -466,6 +466,8 @@ def implicit_tile(
 _MOST_READS = 128
 #: (rows, columns) of tiles on CPU drivers.
 STRIPS: tuple[tuple[int, int], ...] = threshold("convolution.STRIPS")
+#: STRIPS for results of one row, where more rows would be empty.
+FLAT_STRIPS: tuple[tuple[int, int], ...] = threshold("convolution.FLAT_STRIPS")
 #: Maximum number of a window's taps for which these tiles are faster than the direct kernel.
 MOST_TAPS: int = threshold("convolution.MOST_TAPS")
 #: Nanoseconds on llvmpipe: per invocation, per element read, per sum.
@@ -541,8 +543,9 @@ def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
         return tile.tiles(height, 0) * tile.tiles(width, 1) * each_tile
 
     gaps = _gap(sizes, 1), _gap(sizes, 2)
-    strips = [DepthwiseTile(rows, columns, gaps) for rows, columns in STRIPS]
-    rule = strips[0] if gaps == (1, 1) else min(strips, key=cost)
+    flat = FLAT_STRIPS if height == 1 else ()
+    strips = [DepthwiseTile(rows, columns, gaps) for rows, columns in (*flat, *STRIPS)]
+    rule = strips[0] if flat or gaps == (1, 1) else min(strips, key=cost)
     return tuned(target, "convolution", lambda: f"depthwise {_work(sizes, per_image=True)}", rule, lambda: strips)
 
 

@@ -272,6 +272,17 @@ def test_scatter_by_tuples_in_parts(seen_as: SeenAs, dtype: str, coordinates: in
     assert_same(seen_as, desc, inputs, 1024)
 
 
+@pytest.mark.parametrize("dtype", ["FLOAT32", "UINT8", "INT64"])
+@pytest.mark.parametrize("k", [43, 5])
+def test_selection_from_interleaved_lines(seen_as: SeenAs, dtype: str, k: int) -> None:
+    """The elements of one line are farther apart than a binding is large."""
+    x = random(np.random.default_rng(8), dtype, (43, 67))
+    found = np.zeros((k, 67), np.uint32)
+    up = dml.DML_AXIS_DIRECTION_INCREASING
+    desc = dml.DML_TOP_K1_OPERATOR_DESC(like(x), like(x[:k]), like(found), Axis=0, K=k, AxisDirection=up)
+    assert_same(seen_as, desc, {"InputTensor": x}, 1024)
+
+
 # --- scans ------------------------------------------------------------------------------------------------------------
 
 

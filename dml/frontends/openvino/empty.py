@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ def without_elements(c: IrContext) -> list[IrValue] | None:
     if sizes and all(0 in each and min(each) >= 0 for each in sizes):
         return [np.zeros(port.sizes, ELEMENT_TYPES[port.element_type]) for port in c.layer.outputs]
     rule = _RULES.get(c.layer.type)
-    if rule is None or not any(0 in source.outputs[index].sizes for source, index in c.layer.inputs):
+    if rule is None or not any(_is_empty(c, index) for index in range(len(c.given))):
         return None
     found = rule(c)
     return None if found is None else [found]
@@ -32,14 +31,24 @@ def _dtype(c: IrContext) -> np.dtype[Any]:
     return found
 
 
+def _is_empty(c: IrContext, index: int) -> bool:
+    source, output = c.layer.inputs[index]
+    return 0 in source.outputs[output].sizes
+
+
 def _filled(number: float) -> Callable[[IrContext], _Array]:
     return lambda c: np.full(c.layer.outputs[0].sizes, number, _dtype(c))
 
 
-def _extreme(name: str) -> Callable[[IrContext], _Array]:
-    def rule(c: IrContext) -> _Array:
+def _reduced(number: float) -> Callable[[IrContext], _Array | None]:
+    # without axes, the empty input is the second
+    return lambda c: _filled(number)(c) if _is_empty(c, 0) else None
+
+
+def _extreme(name: str) -> Callable[[IrContext], _Array | None]:
+    def rule(c: IrContext) -> _Array | None:
         info: Any = np.finfo(_dtype(c)) if _dtype(c).kind == "f" else np.iinfo(_dtype(c))
-        return np.full(c.layer.outputs[0].sizes, getattr(info, name), _dtype(c))
+        return _reduced(getattr(info, name))(c)
 
     return rule
 
@@ -53,13 +62,12 @@ def _padded(c: IrContext) -> _Array | None:
 
 def _updated(c: IrContext) -> IrValue | None:
     """Return the data that nothing updates."""
-    source, index = c.layer.inputs[2]
-    return c.value(0) if not prod(source.outputs[index].sizes) else None
+    return c.value(0) if _is_empty(c, 2) else None
 
 
 _RULES: dict[str, Callable[[IrContext], IrValue | None]] = {
-    "ReduceSum": _filled(0), "ReduceMean": _filled(0), "ReduceL1": _filled(0), "ReduceL2": _filled(0),
-    "ReduceProd": _filled(1), "ReduceLogicalAnd": _filled(1), "ReduceLogicalOr": _filled(0),
+    "ReduceSum": _reduced(0), "ReduceMean": _reduced(0), "ReduceL1": _reduced(0), "ReduceL2": _reduced(0),
+    "ReduceProd": _reduced(1), "ReduceLogicalAnd": _reduced(1), "ReduceLogicalOr": _reduced(0),
     "ReduceMax": _extreme("min"), "ReduceMin": _extreme("max"),
     "MatMul": _filled(0), "Einsum": _filled(0), "Pad": _padded, "ScatterUpdate": _updated,
     "ScatterElementsUpdate": _updated, "ScatterNDUpdate": _updated,

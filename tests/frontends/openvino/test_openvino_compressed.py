@@ -191,7 +191,7 @@ def test_codes_of_floats(device, tmp_path, monkeypatch, kind, in_parts):
     groups = o.reshape(groups, np.array([32, 64]), False)
     both(device, tmp_path, lambda a: o.matmul(a, w, False, True), random(2, 3, 64), tolerance=2e-3)
     both(device, tmp_path, lambda a: o.matmul(a, groups, True, False), random(32, 3), tolerance=2e-3)
-    rows = [np.array([[31, 0], [7, 7]]), np.array(3)]
+    rows = [np.array([[31, 0], [7, 7]]), np.array(3, np.uint8)]
     both(device, tmp_path, lambda i, j: [o.gather(w, i, np.array(0)), o.gather(w, j, np.array(0))], *rows)
     both(device, tmp_path, lambda i: [o.gather(groups, i, np.array(0)), o.gather(w, i, np.array(1))], rows[0])
 

@@ -22,6 +22,17 @@ def test_reductions_of_nothing(device, tmp_path, kind):
     both(device, tmp_path, make, np.zeros((2, 0, 3), kind))
 
 
+def test_reductions_along_no_axes(device, tmp_path):
+    """They keep the elements; the plugin refuses them."""
+    x = o.parameter([2, 3], np.float32, name="x")
+    axes = o.constant(np.zeros(0, np.int64))
+    results = [getattr(o, f"reduce_{name}")(x, axes, False).output(0) for name in ("sum", "prod", "max", "min", "mean")]
+    ov.save_model(ov.Model(results, [x], "m"), tmp_path / "m.xml", compress_to_fp16=False)
+    given = random(2, 3)
+    for found in read_model(tmp_path / "m.xml").compile(device)({"x": given}).values():
+        np.testing.assert_array_equal(found, given)
+
+
 def test_logical_reductions_of_nothing(device, tmp_path):
     def make(a):
         return [o.reduce_logical_and(a, np.array([1]), False), o.reduce_logical_or(a, np.array([1]), True)]

@@ -70,6 +70,15 @@ def test_max_pool_windows_beyond_the_input(device, tmp_path):
     both(device, tmp_path, make, random(1, 2, 5, 6), random(1, 2, 5))
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.int32, np.int8])
+@pytest.mark.parametrize("axis", [0, 2])
+def test_indices_of_max_pool_windows_beyond_the_input(device, tmp_path, kind, axis):
+    def make(a):
+        return list(o8.max_pool(a, [3, 2], [1, 1], [0, 0], [0, 0], [1, 1], "ceil", axis=axis).outputs())
+
+    both(device, tmp_path, make, (9 * random(1, 2, 5, 6)).astype(kind))
+
+
 def test_layers_of_the_first_opset(device, tmp_path):
     """Its BatchNormInference has the data third, Gather takes indices of bytes, Broadcast has axes in any mode."""
     o1 = pytest.importorskip("openvino.opset1")

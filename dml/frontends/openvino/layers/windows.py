@@ -97,13 +97,18 @@ def max_pool(c: IrContext) -> IrValue | Sequence[IrValue]:
     is_beyond = any((count - 1) * step - pad >= size for count, step, pad, size in lasts)
 
     def limited(values: Tensor) -> Tensor:
-        """Give windows beyond the input, which rounding up adds, OpenVINO's value."""
-        return op.maximum(values, float(np.finfo(values.desc.dtype).min)) if is_beyond else values
+        """Give windows beyond the input, which rounding up adds, OpenVINO's value; integers have it."""
+        dtype = values.desc.dtype
+        return op.maximum(values, float(np.finfo(dtype).min)) if is_beyond and dtype.kind == "f" else values
 
     if 1 not in c.read:
         return limited(op.max_pooling(flat, **shared)).view(c.sizes)
     values, indices = op.max_pooling_with_indices(flat, **shared)
     values = limited(values)
+    if is_beyond:
+        planes = np.arange(prod(flat.sizes[:2]), dtype=np.uint32) * prod(flat.sizes[2:])
+        first = c.graph.constant(planes.reshape(*flat.sizes[:2], 1, 1))  # OpenVINO's index where there is no element
+        indices = op.if_(op.equals(indices, 2**32 - 1), first, indices)
     axis = c.axis(c.layer.integer("axis", 0), x.rank)
     if axis:  # OpenVINO counts starting at dimension ``axis``, DirectML through the whole input
         indices = op.modulus_truncate(indices, prod(x.sizes[axis:]))

@@ -34,7 +34,10 @@ NEAR = {"rtol": 1e-4, "atol": 1e-5}
 
 @pytest.fixture(scope="module", autouse=True)
 def _frozen():
-    """Exclude the modules' objects from garbage collection, which would take a quarter of a second after each test."""
+    """Exclude the modules' objects, also those that a first compilation imports, from garbage collection, which would
+    take a quarter of a second after each test."""
+    torch.compile(torch.relu, backend=front.dml)(torch.ones(3))
+    torch._dynamo.reset()
     gc.collect()
     gc.freeze()  # for good, as tests/conftest.py does: thawing would undo that
 

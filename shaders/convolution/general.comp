@@ -20,6 +20,17 @@ bool locate(uint o, uint k, uint move, uint dilation, uint padding, uint size, o
 #endif
 }
 
+// The first tap of element o of the result, at or after `from`.
+#if BACKWARD
+#define FIRST(o, d) first_tap((o) + PADDING_##d, FROM_##d, COMMON_##d, EACH_##d, INVERSE_##d)
+uint first_tap(uint position, uint from, uint divisor, uint each, uint inverse) {
+    uint tap = position / divisor % each * inverse % each;
+    return tap < from ? tap + (from - tap + each - 1u) / each * each : tap;
+}
+#else
+#define FIRST(o, d) FROM_##d
+#endif
+
 #if FLIPPED
 #define TAP(k, d) (TAPS_##d - 1u - (k))
 #else
@@ -31,11 +42,11 @@ result_VALUE value(uint c[RANK]) {
     uint group = divided(c[1], GROUP_OUTPUTS_DIVISOR);
     if (c[2] < LIMIT_0 && c[3] < LIMIT_1 && c[4] < LIMIT_2) {
         uint z, y, x;
-        for (uint kz = FROM_0; kz < TO_0; ++kz) {
+        for (uint kz = FIRST(c[2], 0); kz < TO_0; kz += EACH_0) {
             if (!locate(c[2], kz, MOVE_0, DILATION_0, PADDING_0, x_SIZE_2, z)) continue;
-            for (uint ky = FROM_1; ky < TO_1; ++ky) {
+            for (uint ky = FIRST(c[3], 1); ky < TO_1; ky += EACH_1) {
                 if (!locate(c[3], ky, MOVE_1, DILATION_1, PADDING_1, x_SIZE_3, y)) continue;
-                for (uint kx = FROM_2; kx < TO_2; ++kx) {
+                for (uint kx = FIRST(c[4], 2); kx < TO_2; kx += EACH_2) {
                     if (!locate(c[4], kx, MOVE_2, DILATION_2, PADDING_2, x_SIZE_4, x)) continue;
                     for (uint i = FROM_3; i < TO_3; ++i) {
                         uint channel = group * GROUP_INPUTS + i;

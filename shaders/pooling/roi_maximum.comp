@@ -10,7 +10,7 @@
 void largest(uint c[4], inout float best, inout uvec2 winner) {
     Places y = places_of(c[0], 0u, c[2]), x = places_of(c[0], 1u, c[3]);
     uvec4 part = part_of(y, x);
-    uint batch = min(batch_of(c[0]), source_SIZE_0 - 1u);
+    uint batch = image_of(c[0]);
     bool found = PART > 0u;
     for (uint i = part.z; i < part.w; ++i) {
         uint at = x.begin + 4u * i;

@@ -36,7 +36,14 @@ float value(uint c[RANK]) {
     }
     uvec2 x = cell(region[1], region[3], c[3], result_SIZE_3, source_SIZE_3);
     uvec2 y = cell(region[2], region[4], c[2], result_SIZE_2, source_SIZE_2);
-    uint p[4] = uint[4](uint(clamp(region[0], 0.0, float(source_SIZE_0 - 1u))), c[1], 0u, 0u);
+#ifdef IN_PARTS
+    // `source` has some of IMAGES, from FIRST_IMAGE on; other regions keep their results.
+    uint image = uint(clamp(region[0], 0.0, float(IMAGES - 1u))) - FIRST_IMAGE;
+    if (image >= source_SIZE_0) return result_load(result_at(c));
+#else
+    uint image = uint(clamp(region[0], 0.0, float(source_SIZE_0 - 1u)));
+#endif
+    uint p[4] = uint[4](image, c[1], 0u, 0u);
     uint width = x.y > x.x ? x.y - x.x : 0u;
     uint area = y.y > y.x ? (y.y - y.x) * width : 0u;
     float best = LOWEST;

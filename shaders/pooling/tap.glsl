@@ -31,6 +31,17 @@ uint batch_of(uint roi) {
 }
 #endif
 
+#if defined(batches_VALUE) && defined(source_VALUE)
+// Returns the place of a region's image in `source`; IN_PARTS has some of IMAGES, from FIRST_IMAGE on.
+uint image_of(uint roi) {
+#ifdef IN_PARTS
+    return min(batch_of(roi), IMAGES - 1u) - FIRST_IMAGE;
+#else
+    return min(batch_of(roi), source_SIZE_0 - 1u);
+#endif
+}
+#endif
+
 #ifdef source_VALUE
 float blend(float a, float b, float weight) { return weight == 0.0 ? a : (1.0 - weight) * a + weight * b; }
 

@@ -84,17 +84,12 @@ REFUSED = {
     "NONZERO_COORDINATES",
     "PADDING",
     "PADDING1",
-    "RESAMPLE",
-    "RESAMPLE1",
-    "RESAMPLE2",
-    "RESAMPLE3",
     "RESAMPLE_GRAD",
     "RESAMPLE_GRAD1",
     "RNN",
     "ROI_ALIGN",
     "ROI_ALIGN1",
     "ROI_ALIGN_GRAD",
-    "ROI_POOLING",
     "UNFOLD",
     "VALUE_SCALE_2D",
 }
@@ -277,6 +272,17 @@ def test_scatter_by_tuples_in_parts(seen_as: SeenAs, dtype: str, coordinates: in
     assert_same(seen_as, desc, inputs, 1024)
 
 
+@pytest.mark.parametrize("dtype", ["FLOAT32", "UINT8", "INT64"])
+@pytest.mark.parametrize("k", [43, 5])
+def test_selection_from_interleaved_lines(seen_as: SeenAs, dtype: str, k: int) -> None:
+    """The elements of one line are farther apart than a binding is large."""
+    x = random(np.random.default_rng(8), dtype, (43, 67))
+    found = np.zeros((k, 67), np.uint32)
+    up = dml.DML_AXIS_DIRECTION_INCREASING
+    desc = dml.DML_TOP_K1_OPERATOR_DESC(like(x), like(x[:k]), like(found), Axis=0, K=k, AxisDirection=up)
+    assert_same(seen_as, desc, {"InputTensor": x}, 1024)
+
+
 # --- scans ------------------------------------------------------------------------------------------------------------
 
 
@@ -315,6 +321,81 @@ def test_unpooling(seen_as: SeenAs, dtype: str, indices_type: str, layout: str) 
     indices.flat[7:9] = np.iinfo(indices.dtype).max
     desc = dml.DML_MAX_UNPOOLING_OPERATOR_DESC(like(x, layout), like(indices, layout), tensor(dtype, sizes, layout))
     assert_same(seen_as, desc, {"InputTensor": x, "IndicesTensor": indices}, 4096)
+
+
+@pytest.mark.parametrize("layout", ["packed", "nhwc"])
+@pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
+@pytest.mark.parametrize("scales", [(2.5, 1.5), (0.3, 0.7), (3.0, 0.25)])
+@pytest.mark.parametrize("antialiased", [False, True])
+def test_resampling(seen_as: SeenAs, antialiased: bool, scales: tuple[float, float], mode: str, layout: str) -> None:
+    """An image is larger than a binding: parts of the result read the rows and columns around theirs."""
+    x = random(np.random.default_rng(6), "FLOAT32", (1, 3, 60, 70))
+    sizes = (1, 3, int(60 * scales[0]), int(70 * scales[1]))
+    desc = dml.DML_RESAMPLE3_OPERATOR_DESC(
+        like(x, layout),
+        tensor("FLOAT32", sizes, layout),
+        InterpolationMode=f"DML_INTERPOLATION_MODE_{mode}",
+        RoundingDirection=dml.DML_AXIS_DIRECTION_DECREASING,
+        Scales=(1.0, 1.0, *scales),
+        InputPixelOffsets=(0.5,) * 4,
+        OutputPixelOffsets=(-0.5,) * 4,
+        Antialiased=antialiased,
+    )
+    assert_same(seen_as, desc, {"InputTensor": x}, 8192 if layout == "packed" else 24_576)
+
+
+@pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
+@pytest.mark.parametrize("scales", [(2.5, 1.5), (0.3, 0.7)])
+def test_gradients_of_resampling(seen_as: SeenAs, scales: tuple[float, float], mode: str) -> None:
+    outputs = (1, 1, int(60 * scales[0]), int(70 * scales[1]))
+    x = random(np.random.default_rng(7), "FLOAT32", outputs)
+    desc = dml.DML_RESAMPLE_GRAD_OPERATOR_DESC(
+        like(x),
+        tensor("FLOAT32", (1, 1, 60, 70)),
+        InterpolationMode=f"DML_INTERPOLATION_MODE_{mode}",
+        Scales=(1.0, 1.0, *scales),
+        InputPixelOffsets=(0.5,) * 4,
+        OutputPixelOffsets=(-0.5,) * 4,
+    )
+    assert_same(seen_as, desc, {"InputGradientTensor": x}, 16_384)
+
+
+@pytest.mark.parametrize("steps", [None, 128])
+@pytest.mark.parametrize("layout, most", [("packed", 4096), ("packed", 2048), ("nhwc", 2048)])
+@pytest.mark.parametrize("function", ["AVERAGE", "MAX", "ROI_POOLING"])
+def test_regions(seen_as: SeenAs, function: str, layout: str, most: int, steps: int | None) -> None:
+    """Images, lists of samples and results are larger than a binding. steps: few, so that several dispatches also share
+    the samples of an output."""
+    rng = np.random.default_rng(8)
+    x = random(rng, "FLOAT32", (5, 2, 12, 14))
+    corners = np.sort(rng.uniform(-2, 14, (9, 2, 2)), 1).reshape(9, 4).astype(np.float32)
+    images = rng.integers(0, 5, 9).astype(np.uint32)
+    output = tensor("FLOAT32", (9, 2, 5, 4))
+    if function == "ROI_POOLING":
+        regions = np.concatenate([images[:, None].astype(np.float32), corners.round()], 1)[None, None]
+        size = dml.DML_SIZE_2D(4, 5)
+        desc: dml.OperatorDesc = dml.DML_ROI_POOLING_OPERATOR_DESC(like(x, layout), like(regions), output, 1.0, size)
+        inputs = {"InputTensor": x, "ROITensor": regions}
+    else:
+        desc = dml.DML_ROI_ALIGN_OPERATOR_DESC(
+            InputTensor=like(x, layout),
+            ROITensor=like(corners),
+            BatchIndicesTensor=like(images),
+            OutputTensor=output,
+            ReductionFunction=f"DML_REDUCE_FUNCTION_{function}",
+            InterpolationMode=dml.DML_INTERPOLATION_MODE_LINEAR,
+            SpatialScaleX=1.0,
+            SpatialScaleY=1.0,
+            OutOfBoundsInputValue=0.5,
+            MinimumSamplesPerOutput=1,
+            MaximumSamplesPerOutput=12,
+        )
+        inputs = {"InputTensor": x, "ROITensor": corners, "BatchIndicesTensor": images}
+    few = {} if steps is None else {"fewer_steps": steps}
+    device = seen_as(**binding(most), **few)
+    compiled = device.compile_operator(device.create_operator(desc))
+    assert largest_binding(compiled.program) <= most
+    assert_close(compiled.dispatch(inputs)["OutputTensor"], run(seen_as(), desc, inputs)["OutputTensor"])
 
 
 # --- products ---------------------------------------------------------------------------------------------------------

@@ -72,6 +72,7 @@ WORKS = [
     Work("rows of one", "plain", convolution(6, 10, (1, 37), (1, 3))),
     Work("Winograd", "plain", convolution(20, 24, (28, 30))),
     Work("depthwise", "plain", convolution(6, 6, (13, 21), groups=6)),
+    Work("depthwise, one row", "plain", convolution(6, 6, (1, 37), (1, 3), groups=6)),
     Work("depthwise, dilated", "plain", convolution(6, 6, (13, 21), groups=6, dilation=2)),
     Work("images", "discrete", convolution(5, 20, (13, 21))),
     Work("depthwise", "discrete", convolution(6, 6, (13, 21), groups=6)),
@@ -141,7 +142,8 @@ def test_the_works_reach_every_tile(vulkan: VulkanDevice, monkeypatch: pytest.Mo
     assert {tile for tile, _ in byte_products._DOT_TILES} <= made
     assert {*windows.TILES, windows.NARROW_TILE, *windows.FLAT_TILES} <= made
     assert {_tile(tile) for tile in windows.IMPLICIT_TILES} <= made
-    assert {*windows.STRIPS} <= {(one.rows, one.columns) for one in made if isinstance(one, windows.DepthwiseTile)}
+    strips = {(one.rows, one.columns) for one in made if isinstance(one, windows.DepthwiseTile)}
+    assert {*windows.STRIPS, *windows.FLAT_STRIPS} <= strips
     heads = {(one.rows, one.keys, one.depth, one.across, one.workgroup) for one in made
              if isinstance(one, attention.AttentionTiles)}  # fmt: skip
     # the deepest tiles need more shared memory than lavapipe's 32 KiB

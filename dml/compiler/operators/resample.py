@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.movement.views import merge_between, raw, split
+from dml.compiler.parts import Box, boxes, crop, cut, narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection import max_steps
@@ -64,13 +65,18 @@ class Filter:
 
 @dataclass(frozen=True)
 class Resampling:
-    """A tensor resampled into another: dimension ``places[k]`` by ``axes[k]``; the others are unchanged."""
+    """A tensor resampled into another: dimension ``places[k]`` by ``axes[k]``; the others are unchanged.
+
+    starts: the first element along each axis of a part of the result, of ``whole`` elements; empty for all of it.
+    """
 
     result: Operand
     source: Operand
     axes: tuple[AxisScale, ...]
     kernel: Filter
     places: tuple[int, ...]
+    starts: tuple[int, ...] = ()
+    whole: tuple[int, ...] = ()
 
     @staticmethod
     def of(result: Operand, source: Operand, axes: Sequence[AxisScale], kernel: Filter) -> Resampling:
@@ -99,7 +105,17 @@ class Resampling:
             constants[f"INVERSE_{k}"] = 1 / float(axis.scale)
             constants[f"INPUT_OFFSET_{k}"] = float(axis.input_offset)
             constants[f"OUTPUT_OFFSET_{k}"] = float(axis.output_offset)
+        for k, (start, size) in enumerate(zip(self.starts, self.whole, strict=True)):
+            constants |= {f"START_{k}": start, f"WHOLE_{k}": size}
         return constants
+
+    def element(self, k: int) -> str:
+        """Return GLSL of the place of element c along an axis of the whole result."""
+        return f"(c[{self.places[k]}] + START_{k})" if self.starts else f"c[{self.places[k]}]"
+
+    def size(self, k: int) -> str:
+        """Return GLSL of the whole result's size along an axis."""
+        return f"WHOLE_{k}" if self.starts else f"result_SIZE_{self.places[k]}"
 
     def position(self, k: int, element: str) -> str:
         """Return GLSL of an output element's position in the input."""
@@ -127,18 +143,27 @@ def _resample(builder: ProgramBuilder, task: Resampling) -> None:
         return
     task = task.merged()
 
-    def sampled(to: Operand, *, parted: bool) -> list[str]:
+    def sampled(task: Resampling, to: Operand, *, parted: bool) -> list[str]:
         lines = [f"result_VALUE sampled(uint c[{to.rank}]) {{"]
         if task.kernel.mode == NEAREST:
             for k, place in enumerate(task.places):
-                lines.append(f"    c[{place}] = nearest({task.position(k, f'c[{place}]')}, source_SIZE_{place});")
+                lines.append(f"    c[{place}] = nearest({task.position(k, task.element(k))}, source_SIZE_{place});")
             lines.append("    return source_load(source_at(c));")
         else:
             lines += _weighted(task, parted=parted)
             lines.append("    return finish(sum);" if DATA_TYPES[to.computed_type].bits == 8 else "    return sum;")
         return [*lines, "}"]
 
-    _in_parts(builder, task, lengths, sampled)
+    for part in _parts(builder, task, _sources):
+        _in_rounds(builder, part, lengths, sampled)
+
+
+def _sources(task: Resampling, k: int, first: int, last: int) -> tuple[float, float]:
+    """Return the range of source elements that outputs ``first`` to ``last`` read along an axis."""
+    axis = task.axes[k]
+    ends = [(end - axis.output_offset) / axis.scale - axis.input_offset for end in (first, last)]
+    reach = max(1.0, 1 / axis.scale)
+    return min(ends) - reach, max(ends) + reach
 
 
 def _repeats(task: Resampling) -> bool:
@@ -185,7 +210,7 @@ def _weighted(task: Resampling, *, parted: bool) -> list[str]:
     outer, loops = "1.0", 0
     pairs: list[tuple[int, int]] = []
     for k, (place, axis) in enumerate(zip(task.places, task.axes, strict=True)):
-        lines.append(f"    float x_{k} = {task.position(k, f'c[{place}]')};")
+        lines.append(f"    float x_{k} = {task.position(k, task.element(k))};")
         if not _is_wide(axis, task.kernel):
             pairs.append((k, place))
             lines.append(f"    Pair p_{k} = pair(x_{k}, source_SIZE_{place});")
@@ -215,23 +240,33 @@ def _gradient(builder: ProgramBuilder, task: Resampling) -> None:
     task = task.merged()
     share = "nearest_share" if task.kernel.mode == NEAREST else "linear_share"
 
-    def sampled(to: Operand, *, parted: bool) -> list[str]:
+    def sampled(task: Resampling, to: Operand, *, parted: bool) -> list[str]:
         lines = [f"float sampled(uint c[{to.rank}]) {{", _SUM, "    uint s[RANK] = c;"]
         weight = "1.0"
         for k, place in enumerate(task.places):
             offsets = f"SCALE_{k}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k}"
             lines += [
-                f"    uvec2 range_{k} = outputs_of(c[{place}], {offsets}, result_SIZE_{place}, source_SIZE_{place});",
+                f"    uvec2 range_{k} = outputs_of({task.element(k)}, {offsets}, {task.size(k)}, source_SIZE_{place});",
                 _loop(f"s[{place}]", f"range_{k}", parted=parted),
                 f"    float x_{k} = {task.position(k, f's[{place}]')};",
-                f"    float w_{k} = {weight} * {share}(x_{k}, c[{place}], result_SIZE_{place});",
+                f"    float w_{k} = {weight} * {share}(x_{k}, {task.element(k)}, {task.size(k)});",
                 f"    if (w_{k} == 0.0) continue;",
             ]
             weight = f"w_{k}"
         lines += [f"    sum += {weight} * source_load(source_at(s));", "    " + "}" * len(task.places)]
         return [*lines, "    return sum;\n}"]
 
-    _in_parts(builder, task, lengths, sampled)
+    for part in _parts(builder, task, _outputs):
+        _in_rounds(builder, part, lengths, sampled)
+
+
+def _outputs(task: Resampling, k: int, first: int, last: int) -> tuple[float, float]:
+    """Return the range of outputs to which elements ``first`` to ``last`` contribute along an axis."""
+    axis, place = task.axes[k], task.places[k]
+    ends = [(end + axis.input_offset) * axis.scale + axis.output_offset for end in (first - 1, last + 1)]
+    # The elements at the edges also contribute to all outputs beyond them.
+    lowest = 0 if first == 0 else min(ends)
+    return lowest, task.source.sizes[place] if last == task.result.sizes[place] - 1 else max(ends)
 
 
 def _outputs_of_one(task: Resampling, k: int) -> int:
@@ -290,7 +325,57 @@ def _one_by_one(
     return True
 
 
-def _in_parts(
+def _parts(
+    builder: ProgramBuilder, task: Resampling, reach: Callable[[Resampling, int, int, int], tuple[float, float]]
+) -> Iterator[Resampling]:
+    """Yield parts that fit a binding, cut along resampled axes only if nothing else helps.
+
+    reach: the range of source elements that a range of the result's elements needs along an axis.
+    """
+    most, sizes = builder.target.max_region, task.result.sizes
+    others = [axis for axis in range(task.result.rank) if axis not in task.places]
+    if cut([task.result, task.source], most, others) is not None:
+        yield task
+        return
+
+    def source_box(box: Box) -> Box:
+        """Return the part of the source that a part of the result reads."""
+        found = list(box)
+        for k, place in enumerate(task.places):
+            start, count = box[place]
+            size = task.source.sizes[place]
+            # Some elements more, since kernels compute positions in float32.
+            slack = 8 + (size + sizes[place]) * 2.0**-20
+            low, high = reach(task, k, start, start + count - 1)
+            first, last = (min(max(end, 0), size - 1) for end in (math.floor(low - slack), math.ceil(high + slack)))
+            found[place] = first, last - first + 1
+        return tuple(found)
+
+    def fits(box: Box) -> bool:
+        parts = narrow(task.result, axes, box), narrow(task.source, axes, source_box(box))
+        return all(crop(part, 0).region.size <= most for part in parts)
+
+    axes, extents = range(len(sizes)), list(sizes)
+    steps = [max(map(abs, pair)) for pair in zip(task.result.steps, task.source.steps, strict=True)]
+    while max(extents) > 1 and not all(map(fits, boxes(sizes, extents))):
+        axis = max(axes, key=lambda axis: (extents[axis] - 1) * steps[axis])
+        extents[axis] = -(-extents[axis] // 2)
+    for box in boxes(sizes, extents):
+        read = source_box(box)
+        source = builder.crop(narrow(task.source, axes, read))
+        # The kernel counts elements along resampled axes from the whole source's first one.
+        before = sum(read[place][0] * task.source.steps[place] for place in task.places)
+        whole = tuple(task.source.sizes[axis] if axis in task.places else box[axis][1] for axis in axes)
+        yield replace(
+            task,
+            result=narrow(task.result, axes, box),
+            source=replace(source, sizes=whole, base=(source.base - before) % 2**32),
+            starts=tuple(box[place][0] for place in task.places),
+            whole=tuple(sizes[place] for place in task.places),
+        )
+
+
+def _in_rounds(
     builder: ProgramBuilder, task: Resampling, lengths: Sequence[int], sampled: Callable[..., list[str]]
 ) -> None:
     """Dispatch the kernel once or, if its loop has too many rounds, several times, each for rounds FROM up to TO.
@@ -309,7 +394,7 @@ def _in_parts(
             to,
             tensors,
             constants=task.constants | ({"FROM": begin, "TO": end} if len(parts) > 1 else {}),
-            code="\n".join([_head(task.kernel), *sampled(to, parted=len(parts) > 1)]),
+            code="\n".join([_head(task.kernel), *sampled(task, to, parted=len(parts) > 1)]),
             steps=rounds(lengths) if len(parts) == 1 else rounds((end - begin,)),
             split_axes=[index for index in range(task.result.rank) if index not in task.places],
         )

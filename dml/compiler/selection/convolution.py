@@ -411,6 +411,17 @@ def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
     return not profile(target).shares_memory and sizes.outputs >= OUTPUTS_WORTH_THINNING
 
 
+def is_worth_unfolding(target: Target, sizes: WindowSizes, bits: int, *, alone: bool) -> bool:
+    """Whether to copy windows side by side, so that the convolution is a product: outputs share what the copy costs.
+
+    bits: of an element. alone: only the general kernel is left. The direct kernel is slower, too, where windows do not
+    overlap and are longer than a row of them, as in patches of 32 x 32: its tiles are mostly empty.
+    """
+    copied = sizes.batch * sizes.groups * sizes.products * math.prod(sizes.places) * bits // 8
+    are_apart = sizes.taps[2] >= sizes.places[2] and all(map(int.__le__, sizes.taps, sizes.strides))
+    return (alone or are_apart) and sizes.outputs >= _FEWEST_OUTPUTS and copied <= target.max_region
+
+
 def implicit_tile(
     target: Target, sizes: WindowSizes, *, halves: bool = False, flat: bool = True
 ) -> ImplicitTile | None:
@@ -455,6 +466,8 @@ def implicit_tile(
 _MOST_READS = 128
 #: (rows, columns) of tiles on CPU drivers.
 STRIPS: tuple[tuple[int, int], ...] = threshold("convolution.STRIPS")
+#: STRIPS for results of one row, where more rows would be empty.
+FLAT_STRIPS: tuple[tuple[int, int], ...] = threshold("convolution.FLAT_STRIPS")
 #: Maximum number of a window's taps for which these tiles are faster than the direct kernel.
 MOST_TAPS: int = threshold("convolution.MOST_TAPS")
 #: Nanoseconds on llvmpipe: per invocation, per element read, per sum.
@@ -530,8 +543,9 @@ def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
         return tile.tiles(height, 0) * tile.tiles(width, 1) * each_tile
 
     gaps = _gap(sizes, 1), _gap(sizes, 2)
-    strips = [DepthwiseTile(rows, columns, gaps) for rows, columns in STRIPS]
-    rule = strips[0] if gaps == (1, 1) else min(strips, key=cost)
+    flat = FLAT_STRIPS if height == 1 else ()
+    strips = [DepthwiseTile(rows, columns, gaps) for rows, columns in (*flat, *STRIPS)]
+    rule = strips[0] if flat or gaps == (1, 1) else min(strips, key=cost)
     return tuned(target, "convolution", lambda: f"depthwise {_work(sizes, per_image=True)}", rule, lambda: strips)
 
 

@@ -93,10 +93,13 @@ LONG_LINE_UNIT: int = threshold("windows.LONG_LINE_UNIT")
 STORED: int = threshold("windows.STORED")
 
 
-def lines_of_windows(target: Target, lines: Sequence[LineOfWindows], elements: int) -> list[int] | None:
+def lines_of_windows(
+    target: Target, lines: Sequence[LineOfWindows], elements: int, *, copied: bool = False
+) -> list[int] | None:
     """Return the windows per invocation for each axis if windows are reduced axis by axis, in this order; else None.
 
-    elements: number of elements of the source. llvmpipe's time is proportional to its reads.
+    elements: number of elements of the source. copied: source and result have copies of another type. llvmpipe's time
+    is proportional to its reads.
     """
     if not profile(target).lane_by_lane or not lines:
         return None
@@ -105,11 +108,13 @@ def lines_of_windows(target: Target, lines: Sequence[LineOfWindows], elements: i
     units = [LONG_LINE_UNIT if line.window >= LONG_LINE_UNIT else LINE_UNIT for line in lines]
     if any(line.rounds(unit) > max_steps(target) for line, unit in zip(lines, units, strict=True)):
         return None
-    taken, alone = 0, 1
+    taken, alone, source = 0, 1, elements
     for line, unit in zip(lines, units, strict=True):
         elements = elements // line.length * line.results
         taken += elements * (line.span(unit) + STORED * unit) // unit
         alone *= line.window
+    if copied:
+        taken += (source + elements) * (1 + STORED)
     return units if 3 * elements * (alone + STORED) >= 4 * taken else None
 
 

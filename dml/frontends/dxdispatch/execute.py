@@ -184,10 +184,9 @@ class Session:
     ) -> list[d.DML_BUFFER_BINDING | None]:
         """Return the binding of each point; the bindings of tensor arrays are consecutive."""
         names = [name for name, _ in known]
-        for name, sources in bindings.items():
+        for name in bindings:
             if name not in names:
-                where = f"{sources[0].path}: " if sources else ""
-                raise DMLError(f"{where}there is no bind point {name!r}; there are {', '.join(names)}")
+                raise DMLError(f"bindings.{name}: there is no bind point {name!r}; there are {', '.join(names)}")
         found: list[d.DML_BUFFER_BINDING | None] = []
         for name, count in points:
             given = bindings.get(name)

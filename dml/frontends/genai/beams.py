@@ -42,7 +42,6 @@ class BeamSearch:
         self._scores[:, 0] = 0.0
         self._ended: list[list[EndedSequence]] = [[] for _ in range(options.batch_size)]
         self._closed = np.zeros(options.batch_size, bool)
-        self._is_final = False
         self.sequences = np.zeros((rows, 0), np.int32)
         self.next_tokens = np.zeros(rows, np.int32)
         self.done = False
@@ -81,7 +80,7 @@ class BeamSearch:
             token, score = int(tokens[first + beam, column]), float(own[beam, column])
             if token in self._stops:
                 if rank < beams:
-                    self._end(batch, self.sequences[first + beam], score)
+                    self._add(self._ended[batch], self.sequences[first + beam], score)
                 continue
             self._scores[batch, len(kept)] = score
             kept.append((first + beam, token))
@@ -90,9 +89,9 @@ class BeamSearch:
         self._close(batch, float(own.flat[order[0]]))
         return kept
 
-    def _end(self, batch: int, tokens: npt.NDArray[np.int32], score: float) -> None:
-        ended = self._ended[batch]
-        ended.append(EndedSequence(score / len(tokens) ** self._options.length_penalty, tokens.copy()))
+    def _add(self, ended: list[EndedSequence], tokens: npt.NDArray[np.int32], score: float) -> None:
+        length = max(len(tokens), 1)
+        ended.append(EndedSequence(score / length**self._options.length_penalty, tokens.copy()))
         ended.sort(key=lambda beam: -beam.score)
         del ended[self._beams :]
 
@@ -107,14 +106,11 @@ class BeamSearch:
         self._closed[batch] = True
 
     def result(self, index: int) -> npt.NDArray[np.int32]:
-        """Return sequence ``index`` of batch * num_return_sequences, the best first; before the end, a beam."""
-        if not self.done:
-            return np.array(self.sequences[index])
-        if not self._is_final:
-            self._is_final = True
-            for open_ in np.flatnonzero(~self._closed).tolist():
-                for beam in range(self._beams):
-                    row = self.sequences[open_ * self._beams + beam]
-                    self._end(open_, row, float(self._scores[open_, beam]))
+        """Return sequence ``index`` of batch * num_return_sequences, the best first, as if all beams ended now."""
         batch, rank = divmod(index, self._options.num_return_sequences)
-        return self._ended[batch][rank].tokens.copy()
+        ended = self._ended[batch].copy()
+        if not self._closed[batch]:
+            first = batch * self._beams
+            for row, score in zip(self.sequences[first : first + self._beams], self._scores[batch], strict=True):
+                self._add(ended, row, float(score))
+        return ended[rank].tokens.copy()

@@ -121,7 +121,8 @@ class Generator:
         if self._search.done:
             return
         rows = self._search.step(self._compute())
-        self._logits = None
+        if self.token_count() > self._state.length:  # a single row ends without its end token
+            self._logits = None
         if rows is not None and not self._search.done:
             self._state.reorder(rows)
 
@@ -140,8 +141,7 @@ class Generator:
     def get_sequence(self, index: int) -> npt.NDArray[np.int32]:
         """Return the tokens of a sequence, including its prompt; of beams, num_return_sequences per prompt, the best
         first."""
-        options = self._options
-        count = options.batch_size * (options.num_return_sequences if self._search.done else options.num_beams)
+        count = self._options.batch_size * self._options.num_return_sequences
         if not 0 <= index < count:
             raise DMLError(f"Generator.get_sequence: there are {count} sequences, found index {index}")
         return self._search.result(index)
@@ -213,6 +213,7 @@ class Generator:
         """Set an input that the Generator does not compute itself."""
         self.set_inputs({name: value})
 
+    @checked
     def set_inputs(self, inputs: Mapping[str, Any]) -> None:
         """Set inputs by name; token ids among them are appended, and audio features run through the encoder.
 

@@ -52,8 +52,8 @@ class SearchOptions:
         if name not in _FIELDS:
             raise DMLError(f"search options: no option {name!r}; there are {', '.join(_FIELDS)}")
         kind = type(getattr(self, name))
-        number = isinstance(value, int | float) or hasattr(value, "__float__")
-        if not number or (kind is int and value != int(value)):
+        is_number = isinstance(value, int | float) or (hasattr(value, "__float__") and np.ndim(value) == 0)
+        if not is_number or (kind is int and not float(value).is_integer()):
             raise DMLError(f"search options: {name} takes a value of type {kind.__name__}, found {value!r}")
         setattr(self, name, kind(value))
 

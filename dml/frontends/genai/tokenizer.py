@@ -215,7 +215,7 @@ _NOT_FOUND = HRESULT.DXGI_ERROR_NOT_FOUND
 def _ids(tokens: npt.ArrayLike, where: str) -> list[int]:
     check_unmasked(tokens, where)
     found = np.asarray(tokens)
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or np.any(found < 0):
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or np.any((found < 0) | (found >= 2**32)):
         raise DMLError(f"{where}: takes a list of token ids, found {tokens!r}")
     return [int(item) for item in found]
 

@@ -1,7 +1,7 @@
 """Scatters that DirectML lacks: with fewer updates than elements, or with updates reduced into the elements.
 
-To reduce, every row is compared with every index, so equal indices need no order. The comparisons are split to bound
-memory.
+Few updates are reduced by comparing every row with every index. Many are sorted by index first; then a scan within
+equal indices reduces them, and the last of each index writes the result.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 import dml.graph.operations as op
 from dml import enums
 from dml.enums import DML_REDUCE_FUNCTION
-from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
 _INT32 = enums.DML_TENSOR_DATA_TYPE_INT32
-#: Limits on the comparisons of rows with indices: elements per tensor, and number of such tensors.
-_PAIRS, _PARTS = 2**24, 256
+_FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
+#: The most comparisons of rows with indices; beyond, updates are sorted.
+_PAIRS = 2**20
 
 
 class _Reduction(NamedTuple):
@@ -65,8 +65,7 @@ def reduced_elements(
     other axes.
 
     indices, updates: equal sizes, no larger than x's along the other axes. Negative indices count from the end.
-    reduction: one of REDUCTIONS. use_initial: include x's own elements where updates reach them. Raises DMLError
-    (DXGI_ERROR_UNSUPPORTED) for too many comparisons.
+    reduction: one of REDUCTIONS. use_initial: include x's own elements where updates reach them.
     """
     order = (axis, *(index for index in range(x.rank) if index != axis))
     x, indices, updates = (tensor.transpose(*order) for tensor in (x, indices, updates))
@@ -83,7 +82,7 @@ def reduced_elements(
 def reduced_parts(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, *, use_initial: bool = True) -> Tensor:
     """Reduce each update into the slice of x whose leading coordinates are a row of ``indices``, as in ScatterND.
 
-    indices: {..., depth}. updates: {..., x.sizes[depth:]...}. Other arguments and errors: see ``reduced_elements``.
+    indices: {..., depth}. updates: {..., x.sizes[depth:]...}. Other arguments: see ``reduced_elements``.
     """
     depth = indices.sizes[-1]
     count, each = indices.desc.element_count // depth, prod(x.sizes[depth:])
@@ -113,36 +112,77 @@ def _filled(x: Tensor, axis: int, size: int, number: int) -> Tensor:
 
 def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, use_initial: bool) -> Tensor:
     """Return x {D, C} after reducing the updates {K, C} into the rows that the indices {K, C or 1} (INT32) select."""
-    function, combine = _REDUCTIONS[reduction]
-    rows, columns = x.sizes
-    count = max(1, _PAIRS // (rows * columns))
-    if -(-indices.sizes[0] // count) > _PARTS:
-        raise DMLError(
-            f"updates of sizes {updates.sizes} reduced into {x.sizes} are too many", HRESULT.DXGI_ERROR_UNSUPPORTED
-        )
+    combine = _REDUCTIONS[reduction].combine
     nothing = x.builder.constant(np.full(1, _neutral(reduction, x.desc.dtype)), x.data_type)
-    row = x.builder.constant(np.arange(rows, dtype=np.int32).reshape(rows, 1, 1))
     counts = reduction == "mean" or not use_initial
-    result, hits = x if use_initial else nothing.broadcast(x.sizes), None
-    for first in range(0, indices.sizes[0], count):
-        some = min(count, indices.sizes[0] - first)
-        targets, new = (
-            tensor if some == tensor.sizes[0] else op.slice_(tensor, (first, 0), (some, tensor.sizes[1]))
-            for tensor in (indices, updates)
-        )
-        hit = op.equals(row, targets.reshape(1, *targets.sizes)).broadcast((rows, some, columns))
-        chosen = op.if_(hit, new.reshape(1, some, columns), nothing)
-        result = combine(result, op.reduce(chosen, function, [1]).reshape(rows, columns))
-        if counts:
-            floats = op.cast(hit, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
-            found = op.reduce(floats, enums.DML_REDUCE_FUNCTION_SUM, [1]).reshape(rows, columns)
-            hits = found if hits is None else hits + found
+    # REDUCE sums no integers of 8 and 16 bits.
+    narrow = x.desc.dtype.kind in "iu" and x.desc.dtype.itemsize < 4
+    few = x.desc.element_count * indices.sizes[0] <= _PAIRS and not narrow
+    reduced, hits = (_compared if few else _sorted)(x, indices, updates, reduction, nothing, counts)
+    result = combine(x if use_initial else nothing.broadcast(x.sizes), reduced)
     if hits is None:
         return result
+    hits = hits.broadcast(x.sizes)
     if reduction == "mean":
         divisor = hits + 1.0 if use_initial else hits
         result = result / (divisor if divisor.data_type == x.data_type else op.cast(divisor, x.data_type))
     return op.if_(op.greater_than(hits, 0), result, x)
+
+
+def _compared(
+    x: Tensor, indices: Tensor, updates: Tensor, reduction: str, nothing: Tensor, counts: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Reduce the updates of each element of x, ``nothing`` where there are none; and count them if ``counts``.
+
+    Compares every row with every index.
+    """
+    rows, columns = x.sizes
+    row = x.builder.constant(np.arange(rows, dtype=np.int32).reshape(rows, 1, 1))
+    hit = op.equals(row, indices.reshape(1, *indices.sizes)).broadcast((rows, *updates.sizes))
+    chosen = op.if_(hit, updates.reshape(1, *updates.sizes), nothing)
+    reduced = op.reduce(chosen, _REDUCTIONS[reduction].function, [1]).reshape(rows, columns)
+    if not counts:
+        return reduced, None
+    return reduced, op.reduce(op.cast(hit, _FLOAT32), enums.DML_REDUCE_FUNCTION_SUM, [1]).reshape(rows, columns)
+
+
+def _sorted(
+    x: Tensor, indices: Tensor, updates: Tensor, reduction: str, nothing: Tensor, counts: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Do what ``_compared`` does. Sorts the updates by index, equal indices in their order."""
+    rows, width = x.sizes[0], indices.sizes[1]
+    # Scatters count negative indices from the end, and drop those beyond it.
+    targets = op.if_(op.greater_than_or_equal(indices, 0), indices, rows)
+    targets, order = op.top_k(targets, targets.sizes[0], 0, enums.DML_AXIS_DIRECTION_INCREASING)
+    shared = width < updates.sizes[1]
+    new = op.gather_nd(updates, order) if shared else op.gather_elements(updates, order, 0)
+    merge = op.add if reduction == "sub" else _REDUCTIONS[reduction].combine
+    halves = x.desc.dtype == np.float16  # which lose digits in many steps
+    new = _scanned(op.cast(new, _FLOAT32) if halves else new, targets, merge)
+    new = op.cast(new, x.data_type) if halves else new
+    # Of the updates of one row, the last wins.
+    empty = nothing.broadcast(x.sizes).packed()
+    reduced = op.scatter_nd(empty, targets, new) if shared else op.scatter_elements(empty, targets, new, 0)
+    if not counts:
+        return reduced, None
+    ones, zeros = (
+        x.builder.constant(np.full(1, number, np.float32)).broadcast(sizes).packed()
+        for number, sizes in ((1, targets.sizes), (0, (rows, width)))
+    )
+    return reduced, op.scatter_elements(zeros, targets, _scanned(ones, targets, op.add), 0)
+
+
+def _scanned(x: Tensor, keys: Tensor, combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """Combine each row of x {K, C} with the rows before it that have its key. keys: {K, C or 1}, sorted."""
+    count, span = x.sizes[0], 1
+    while span < count:
+        rest = count - span
+        before, after = (op.slice_(x, (first, 0), (rest, x.sizes[1])) for first in (0, span))
+        own, others = (op.slice_(keys, (first, 0), (rest, keys.sizes[1])) for first in (span, 0))
+        same = op.equals(own, others).broadcast(after.sizes)
+        x = op.join([op.slice_(x, (0, 0), (span, x.sizes[1])), op.if_(same, combine(before, after), after)], 0)
+        span *= 2
+    return x
 
 
 def _neutral(reduction: str, dtype: np.dtype[Any]) -> float:

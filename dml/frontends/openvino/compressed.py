@@ -59,6 +59,9 @@ class Compressed:
     zero: _Array | None = None
     scale: _Array | None = None
     _value: Tensor | _Array | None = field(default=None, repr=False)
+    #: The node of the bytes, for all values made from this one, and this value's node of the scales.
+    _bytes: list[Tensor] = field(default_factory=list, repr=False)
+    _scales: list[Tensor] = field(default_factory=list, repr=False)
 
     def value(self, graph: Builder) -> Tensor | _Array:
         """Return the value for any layer: an array if it is small, else a tensor that the device dequantizes."""
@@ -91,8 +94,7 @@ class Compressed:
             step = max(1, step // per_scale) * per_scale
         if self.kind not in _CODES or row % 8 or step >= count:
             return []
-        data = graph.constant(self.data)
-        scale = None if self.scale is None else graph.constant(self.scale)
+        data, scale = self._constants(graph)
         parts = []
         for start in range(0, count, step):
             sizes = min(step, count - start), *self.sizes[1:]
@@ -102,6 +104,14 @@ class Compressed:
                 own = _rows_of(own, start // per_scale, sizes[0] // per_scale)
             parts.append(self._numbers(codes, sizes, own))
         return parts
+
+    def _constants(self, graph: Builder) -> tuple[Tensor, Tensor | None]:
+        """Return the bytes and the scales, one node each for all readers: a file's bytes are read once."""
+        if not self._bytes:
+            self._bytes.append(graph.constant(self.data))
+        if not self._scales and self.scale is not None:
+            self._scales.append(graph.constant(self.scale))
+        return self._bytes[0], self._scales[0] if self._scales else None
 
     def _numbers(self, codes: Tensor, sizes: tuple[int, ...], scale: Tensor | None) -> Tensor:
         """Return the values of codes in the value's data type."""
@@ -114,35 +124,35 @@ class Compressed:
         """Return the rows of codes of floats at the indices; None if they are no whole bytes, or if rows share
         scales."""
         row = prod(self.sizes[1:]) * _CODES.get(self.kind, 0)
-        scale = self.scale
-        if not row or row % 8 or (scale is not None and scale.shape[0] != self.sizes[0]):
+        if not row or row % 8 or (self.scale is not None and self.scale.shape[0] != self.sizes[0]):
             return None
-        codes = op.gather(graph.constant(self.data.reshape(-1, row // 8)), indices, 0)
+        data, scale = self._constants(graph)
+        codes = op.gather(data.reshape(self.sizes[0], row // 8), indices, 0)
         sizes = (*indices.sizes, *self.sizes[1:])
         own = None
         if scale is not None:
-            own = op.gather(graph.constant(scale.reshape(scale.shape[0], -1)), indices, 0)
-            own = own.reshape(*indices.sizes, *scale.shape[1:])
+            own = op.gather(scale.reshape(scale.sizes[0], scale.desc.element_count // scale.sizes[0]), indices, 0)
+            own = own.reshape(*indices.sizes, *scale.sizes[1:])
         return self._numbers(codes.reshape(codes.desc.element_count), sizes, own)
 
     def _tensor(self, graph: Builder) -> Tensor:
+        data, scales = self._constants(graph)
         if self.kind in _CODES:
-            own = None if self.scale is None else graph.constant(self.scale)
-            return self._numbers(graph.constant(self.data), self.sizes, own)
+            return self._numbers(data, self.sizes, scales)
         is_float = self.element_type in _FLOATS
         wanted = _data_type(self.element_type)
         floats = enums.DML_TENSOR_DATA_TYPE_FLOAT16
         if not is_float or wanted != floats:
             floats = enums.DML_TENSOR_DATA_TYPE_FLOAT32
         kind = _INTEGERS[self.kind][0]
-        numbers = narrow(graph.constant(self.data), self.sizes, kind)
-        ones = (1,) * len(self.sizes)
-        scale = np.ones(ones, np.float32) if self.scale is None else self.scale
-        sizes = scale.shape if self.zero is None else broadcast_sizes(scale.shape, self.zero.shape)
-        scales = graph.constant(scale, data_type_of(scale.dtype) if scale.dtype == np.float16 else floats)
-        scales = scales if scales.data_type == floats else op.cast(scales, floats)
+        numbers = narrow(data, self.sizes, kind)
+        if scales is None:
+            scales = graph.constant(np.ones((1,) * len(self.sizes), np.float32))
+        scales = _as_type(scales, floats)
+        if self.zero is not None:
+            scales = scales.broadcast(broadcast_sizes(scales.sizes, self.zero.shape))
         points = None if self.zero is None else graph.constant(self.zero, kind)
-        result = dequantized(numbers, scales.broadcast(sizes), points)
+        result = dequantized(numbers, scales, points)
         return _as_type(result, wanted)
 
 
@@ -212,7 +222,7 @@ def _converted(c: IrContext) -> Compressed | None:
     if wanted not in _FLOATS:
         return None
     if isinstance(value, Compressed):
-        return replace(value, element_type=wanted, _value=None)
+        return replace(value, element_type=wanted, _value=None, _scales=[])
     kind = {"uint8": "u8", "int8": "i8"}.get(value.dtype.name) if isinstance(value, np.ndarray) else None
     if kind is None or not value.size:
         return None
@@ -234,7 +244,7 @@ def _shifted(c: IrContext) -> Compressed | None:
     _, least, most = _INTEGERS[numbers.kind]
     if not np.all((own >= least) & (own <= most) & (own == np.floor(own))):
         return None
-    return replace(numbers, zero=own.astype(np.int16), _value=None)
+    return replace(numbers, zero=own.astype(np.int16), _value=None, _scales=[])
 
 
 def _scaled(c: IrContext) -> Compressed | None:
@@ -242,7 +252,8 @@ def _scaled(c: IrContext) -> Compressed | None:
         if _takes_parameters(numbers) and numbers.scale is None:
             own = _parameter(numbers, scale)
             if own is not None:
-                return replace(numbers, scale=own, _value=None)
+                own = own if own.dtype == np.float16 else own.astype(np.float32)
+                return replace(numbers, scale=own, _value=None, _scales=[])
     return None
 
 
@@ -272,7 +283,7 @@ def _reshaped(c: IrContext) -> Compressed | None:
     zero, scale = parameter(value.zero), parameter(value.scale)
     if (zero is None) != (value.zero is None) or (scale is None) != (value.scale is None):
         return None
-    return replace(value, sizes=sizes, zero=zero, scale=scale, _value=None)
+    return replace(value, sizes=sizes, zero=zero, scale=scale, _value=None, _scales=[])
 
 
 _LAYERS: dict[str, Callable[[IrContext], Compressed | None]] = {

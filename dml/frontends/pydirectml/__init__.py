@@ -5,6 +5,7 @@
 or ``import dml.frontends.pydirectml as dml`` in place of ``import pydirectml as dml``.
 """
 
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 from dml.frontends.pydirectml.device import Binding, Device, GraphBuilder, Model, TensorData, input_tensor
@@ -38,7 +39,7 @@ from dml.frontends.pydirectml.operators.elementwise import (
     value_scale_2d,
 )
 from dml.frontends.pydirectml.operators.gemm import gemm
-from dml.frontends.pydirectml.operators.graph_functions import functions
+from dml.frontends.pydirectml.operators.graph_functions import checked, functions
 from dml.frontends.pydirectml.operators.movement import gather, join, padding, reinterpret, slice, up_sample_2d
 from dml.frontends.pydirectml.operators.normalization import (
     batch_normalization,
@@ -69,3 +70,5 @@ __all__ = [
     "max_pooling", "mean_variance_normalization", "multiply", "padding", "reinterpret", "slice", "subtract",
     "up_sample_2d", "value_scale_2d", *exported(), *_MORE,
 ]  # fmt: skip
+
+globals().update({name: checked(globals()[name]) for name in set(__all__) - set(_MORE) if isfunction(globals()[name])})

@@ -14,8 +14,11 @@ _BITS: dict[torch.dtype, tuple[torch.dtype, Any]] = {torch.bfloat16: (torch.int1
 
 
 def to_array(tensor: torch.Tensor) -> npt.NDArray[Any]:
-    """Return the tensor's elements, without a copy if they are in host memory."""
+    """Return the tensor's elements, without a copy if they are in host memory. Complex ones are pairs, as in exported
+    models."""
     tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor)
     if tensor.dtype in _BITS:
         bits, dtype = _BITS[tensor.dtype]
         array: npt.NDArray[Any] = tensor.contiguous().view(bits).numpy().view(dtype)

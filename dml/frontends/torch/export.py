@@ -37,15 +37,17 @@ class NotTaken(Exception):
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Suppress the exporter's messages, which are meant for its direct users."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[Dynamic]) -> ExportedProgram:

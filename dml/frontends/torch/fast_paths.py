@@ -7,7 +7,8 @@ decomposition for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -196,6 +197,160 @@ def _reduced(losses: Tensor, reduction: int, weights: Tensor) -> Tensor:
     return losses.sum() / weights.sum() if reduction == 1 else losses.sum()
 
 
+def _copy(target: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    """Return source with the target's sizes and data type; the exporter does not broadcast it."""
+    return source.to(target.dtype).expand(target.shape)
+
+
+def _average_pooling(
+    x: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """Average pooling with a divisor, which the exporter ignores.
+
+    Padding makes all windows whole, so that each mean times the window's size is its sum.
+    """
+    if divisor_override is None:
+        return NotImplemented
+    pool = {2: F.avg_pool2d, 3: F.avg_pool3d}[len(kernel)]
+    pads: list[int] = []
+    for size, length, step, pad in zip(
+        x.shape[-len(kernel) :],
+        kernel,
+        stride or kernel,
+        padding if len(padding) == len(kernel) else (*padding,) * len(kernel),
+        strict=True,
+    ):
+        end = pad
+        if ceil_mode:  # the last window starts in the input or in its first padding
+            last = torch.sym_min((size + 2 * pad - length + step - 1) // step, (size + pad - 1) // step) * step
+            end = torch.sym_max(pad, last + length - size - pad)
+        pads = [pad, end, *pads]
+    return pool(F.pad(x, pads), kernel, stride) * (math.prod(kernel) / divisor_override)
+
+
+def _aligned_corners(operator: Any) -> Callable[..., Any]:
+    """Return the operator by output sizes if corners are aligned: PyTorch then ignores scale factors, ONNX does not."""
+
+    def resized(x: Tensor, size: Any, align_corners: bool, scale_factors: Sequence[float] | None = None) -> Any:
+        if not align_corners or scale_factors is None:
+            return NotImplemented
+        return operator(x, [int(n * scale) for n, scale in zip(x.shape[2:], scale_factors, strict=True)], True, None)
+
+    return resized
+
+
+def _antialiased(reach: int, kernel: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
+    """Return a resizing with antialiasing by matrices; the exporter ignores scales, and corners are not ONNX's.
+
+    kernel: weights by distance, zero from reach on.
+    """
+
+    def resized(x: Tensor, sizes: Sequence[int], align_corners: bool, *scales: float | None) -> Any:
+        if not align_corners and not any(scales):
+            return NotImplemented
+        rows, columns = (
+            weights(x, axis, output, align_corners, scale)
+            for axis, output, scale in zip((2, 3), sizes, scales or (None, None), strict=True)
+        )
+        return rows @ x @ columns.T
+
+    def weights(x: Tensor, axis: int, output: int, align_corners: bool, scale: float | None) -> Tensor:
+        size = x.shape[axis]
+        step = 1 / scale if scale else size / output
+        if align_corners:
+            step = (size - 1) / (output - 1) if output > 1 else 0.0
+        stretch = max(step, 1.0)
+        centers = (torch.arange(output)[:, None] + 0.5) * step
+        elements = torch.arange(size)
+        first = (centers - reach * stretch + 0.5).to(torch.int64)
+        end = (centers + reach * stretch + 0.5).to(torch.int64)
+        found = kernel((elements - centers + 0.5) / stretch) * ((elements >= first) & (elements < end))
+        return (found / found.sum(1, keepdim=True)).to(x.dtype)
+
+    return resized
+
+
+def _triangle(x: Tensor) -> Tensor:
+    return (1 - x.abs()).clamp(min=0)
+
+
+def _cubic(x: Tensor) -> Tensor:
+    """Keys' kernel with a = -0.5."""
+    x = x.abs()
+    outer = ((-0.5 * x + 2.5) * x - 4) * x + 2
+    return torch.where(x < 1, (1.5 * x - 2.5) * x * x + 1, torch.where(x < 2, outer, 0.0))
+
+
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def _in_float32(operator: Any) -> Callable[..., Any]:
+    """Return the operator for half precision, of which the exporter returns a FLOAT32 result."""
+
+    def reduced(x: Tensor, *arguments: Any, dtype: torch.dtype | None = None, **named: Any) -> Any:
+        if dtype is not None or x.dtype not in _HALVES:
+            return NotImplemented
+        return operator(x.float(), *arguments, **named).to(x.dtype)
+
+    return reduced
+
+
+def _extremum(operator: Any) -> Callable[..., Any]:
+    """Return the operator over all dimensions if none are named, since the exporter requires names, and in FLOAT32 as
+    above."""
+
+    def reduced(x: Tensor, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
+        is_half = x.dtype in _HALVES
+        if not is_half and (dim or not x.ndim):
+            return NotImplemented
+        return operator(x.float() if is_half else x, dim or list(range(x.ndim)), keepdim).to(x.dtype)
+
+    return reduced
+
+
+def _scatter_reduce(
+    x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """scatter_reduce by means, and by extrema without self.
+
+    The exporter replaces elements instead of their mean, and starts extrema at the type's finite limits.
+    """
+    if reduce == "mean":
+        source = source[tuple(map(slice, index.shape))]
+        if not include_self:
+            x = x.scatter(dim, index, 0)
+        counts = torch.full_like(x, int(include_self)).scatter_add(dim, index, torch.ones_like(source))
+        rounding = None if x.is_floating_point() else "floor"
+        return torch.div(x.scatter_add(dim, index, source), counts.clamp(min=1), rounding_mode=rounding)
+    if include_self or reduce not in ("amax", "amin") or not x.is_floating_point():
+        return NotImplemented
+    x = x.scatter(dim, index, -math.inf if reduce == "amax" else math.inf)
+    return x.scatter_reduce(dim, index, source, reduce)
+
+
+#: Coefficients of log(erfc(z) exp(z^2) / t) by powers of t = 2 / (2 + z); relative error 1.2e-7.
+_ERFC = (
+    *(-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806),
+    *(0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277),
+)
+
+
+def _erfcx(x: Tensor) -> Tensor:
+    """exp(x^2) erfc(x), which the exporter computes by 1 - erf(x): 0 from 4 on."""
+    t = 1 / (1 + 0.5 * x.abs())
+    found = torch.zeros_like(t)
+    for coefficient in reversed(_ERFC):
+        found = found * t + coefficient
+    found = t * found.exp()
+    return torch.where(x < 0, 2 * (x * x).exp() - found, found)
+
+
 def _shift(operator: Any) -> Callable[..., Any]:
     """Return a shift of bytes by way of INT32, since the exporter returns INT8."""
 
@@ -215,9 +370,34 @@ _SHIFTS = [
     for form in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")
 ]
 
+_SUMS = [
+    torch.ops.aten.sum.default,
+    torch.ops.aten.sum.dim_IntList,
+    torch.ops.aten.prod.default,
+    torch.ops.aten.prod.dim_int,
+    torch.ops.aten.cumsum.default,
+]
+
+_RESIZED = [
+    torch.ops.aten.upsample_bilinear2d.vec,
+    torch.ops.aten.upsample_bicubic2d.vec,
+    torch.ops.aten.upsample_trilinear3d.vec,
+]
+
 #: Decompositions by operator.
 FAST_PATHS: dict[Any, Callable[..., Any]] = {
     torch.ops.aten.cross_entropy_loss.default: _cross_entropy,
+    torch.ops.aten.copy.default: _copy,
+    **{operator: _in_float32(operator) for operator in _SUMS},
+    torch.ops.aten.amax.default: _extremum(torch.ops.aten.amax.default),
+    torch.ops.aten.amin.default: _extremum(torch.ops.aten.amin.default),
+    torch.ops.aten.scatter_reduce.two: _scatter_reduce,
+    torch.ops.aten.special_erfcx.default: _erfcx,
+    torch.ops.aten.avg_pool2d.default: _average_pooling,
+    torch.ops.aten.avg_pool3d.default: _average_pooling,
+    **{operator: _aligned_corners(operator) for operator in _RESIZED},
+    torch.ops.aten._upsample_bilinear2d_aa.default: _antialiased(1, _triangle),
+    torch.ops.aten._upsample_bicubic2d_aa.default: _antialiased(2, _cubic),
     **{operator: _shift(operator) for operator in _SHIFTS},
     torch.ops.aten.__lshift__.Tensor: torch.bitwise_left_shift,
     torch.ops.aten.__lshift__.Scalar: torch.bitwise_left_shift,

@@ -92,12 +92,20 @@ class OnDevice:
         written = set(signature.user_inputs_to_mutate.values())
         #: Per result of the program: the index of the input that it is written to, if any, and its argument spec.
         self._outputs = list(zip(_written(program), [spec.arg for spec in results(signature)], strict=True))
+        #: Data types by node. The model returns complex numbers as pairs; the exporter may mistake other types.
+        self._types = {
+            node.name: value.dtype
+            for node in program.graph.nodes
+            if isinstance(value := node.meta.get("val"), torch.Tensor)
+        }
         model = to_onnx(program)
         names = [entry.name for entry in model.graph.input]
-        # the exporter may drop unused inputs; it renames those that are also results
+        # the exporter may drop unused inputs; it renames those that are also results, some after the result
         plain = {name: name if name in given else name.removesuffix("_orig") for name in names}
         places = {name: given.index(own) for name, own in plain.items() if own in given}
-        if len(places) != len(names):
+        if len(names) == len(given):
+            places = {name: index for index, name in enumerate(names)}
+        elif len(places) != len(names):
             raise NotTaken(f"the model's inputs are {', '.join(names)}, the program's {', '.join(given)}")
         computed = [arg for _, arg in self._outputs if not isinstance(arg, ConstantArgument)]
         if len(computed) != len(model.graph.output):
@@ -118,7 +126,10 @@ class OnDevice:
         if isinstance(output, ConstantArgument):
             return output.value
         array = next(arrays)
-        return to_tensor(array) if isinstance(output, TensorArgument) else array.item()
+        if not isinstance(output, TensorArgument):
+            return array.item()
+        tensor, dtype = to_tensor(array), self._types[output.name]
+        return torch.complex(*tensor.unbind(-1)) if dtype.is_complex else tensor.to(dtype)
 
 
 class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)

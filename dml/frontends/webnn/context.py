@@ -104,8 +104,11 @@ class MLContext(NamedInSnakeCase):
         return self._lost is not None
 
     def limits(self, operation: str) -> dict[str, MLTensorLimits]:
-        """Return the limits of one operation's operands."""
-        return limits_at(self.device.feature_level)[operation]
+        """Return the limits of one operation's operands. Raises DMLError for a name that is no operation's."""
+        limits = limits_at(self.device.feature_level).get(operation)
+        if limits is None:
+            raise DMLError(f"MLContext.limits: there is no operation {operation!r}")
+        return limits
 
     def op_support_limits(self) -> dict[str, Any]:
         """Return the device's limits: MLOpSupportLimits with names in snake_case.

@@ -41,14 +41,15 @@ def model(api: Any, folder: Path, **more: Any) -> Any:
     return api.Model(config, **more)
 
 
-def written(api: Any, opened: Any, options: dict[str, Any]) -> list[list[int]]:
+def written(api: Any, opened: Any, options: dict[str, Any], steps: int = 40) -> list[list[int]]:
     params = api.GeneratorParams(opened)
     params.set_search_options(max_length=40, **options)
     generator = api.Generator(opened, params)
     rows = options.get("batch_size", 1)
     generator.append_tokens(BATCHES[rows])
-    while not generator.is_done():
+    while steps and not generator.is_done():
         generator.generate_next_token()
+        steps -= 1
     return [
         [int(t) for t in generator.get_sequence(index)]
         for index in range(rows * options.get("num_return_sequences", 1))
@@ -59,6 +60,14 @@ def written(api: Any, opened: Any, options: dict[str, Any]) -> list[list[int]]:
 def test_tokens_are_onnxruntime_genais(folder: Path, device: dml.Device, name: str) -> None:
     found = written(ours, model(ours, folder, device=device), SEARCHES[name])
     assert found == written(theirs, model(theirs, folder), SEARCHES[name])
+
+
+@pytest.mark.parametrize("steps", [4, 7])
+def test_unfinished_beams_are_onnxruntime_genais(folder: Path, device: dml.Device, steps: int) -> None:
+    """Of two prompts with three beams each, two are returned; one prompt ends before the other."""
+    options = {"batch_size": 2, "num_beams": 3, "num_return_sequences": 2, "length_penalty": 0.5}
+    found = written(ours, model(ours, folder, device=device), options, steps)
+    assert found == written(theirs, model(theirs, folder), options, steps)
 
 
 def test_a_conversation_is_onnxruntime_genais(folder: Path, device: dml.Device) -> None:

@@ -460,6 +460,8 @@ def test_options_that_cannot_be(model: og.Model) -> None:
     for options, message in [
         ({"nonsense": 1}, "no option 'nonsense'"),
         ({"max_length": "a"}, "max_length takes a value of type int"),
+        ({"max_length": np.inf}, "max_length takes a value of type int, found inf"),
+        ({"top_p": np.ones(2)}, "top_p takes a value of type float"),
         ({"max_length": 10**6}, "max_length must be 1 to the model's context_length, 512, found 1000000"),
         ({"num_beams": 0}, "num_beams must be 1 to 32, found 0"),
         ({"num_beams": 2, "do_sample": True}, "do_sample must be False with beams"),
@@ -476,6 +478,18 @@ def test_options_that_cannot_be(model: og.Model) -> None:
         generation.append_tokens([1, 2, 3, 4])
     with pytest.raises(dml.DMLError, match=r"ids are 0 to \d+, found -1"):
         generation.append_tokens([-1])
+    with pytest.raises(dml.DMLError, match="set_inputs"):
+        generation.set_inputs(0)
+    with pytest.raises(dml.DMLError, match=r"Tokenizer\.decode: takes a list of token ids"):
+        og.Tokenizer(model).decode([2**40])
+
+
+def test_logits_after_the_end(model: og.Model) -> None:
+    """A single row ends without its end token."""
+    generation = written(model, [60, 194, 122, 74, 185, 126], max_length=60)
+    sequence = generation.get_sequence(0)
+    assert len(sequence) < 60
+    np.testing.assert_allclose(generation.get_logits().ravel(), whole(model, sequence.tolist()), rtol=1e-3, atol=1e-3)
 
 
 def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device) -> None:

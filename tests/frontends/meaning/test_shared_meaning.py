@@ -407,7 +407,52 @@ EINSUM_CASES = [
     _einsum("i,i->", (5,), (5,)),
 ]
 
+
+def _multiplied_blocks(rows: int, has_points: bool) -> FrontEndCase:
+    """Multiply by weights {48, 96} of 4 bits, in blocks of 32 with a scale and a zero point each."""
+    n, k, block = 48, 96, 32
+    codes, points = _RNG.integers(0, 16, (n, k), np.uint8), _RNG.integers(0, 16, (n, k // block), np.uint8)
+    points = points if has_points else np.full_like(points, 8)
+    scales = _RNG.uniform(0.01, 0.03, points.shape).astype(np.float32)
+    x = _RNG.standard_normal((rows, k)).astype(np.float32)
+
+    def packed(numbers: Array) -> Array:
+        wide = np.pad(numbers, ((0, 0), (0, numbers.shape[1] % 2)))
+        return wide[:, ::2] | wide[:, 1::2] << 4
+
+    def reference() -> list[Array]:
+        numbers = codes.astype(np.float64) - points.repeat(block, 1)
+        return [x.astype(np.float64) @ (numbers * scales.repeat(block, 1)).T]
+
+    def by_matmul_nbits(device: Any, folder: Any) -> list[Array]:
+        weights = packed(codes).reshape(n, k // block, block // 2)
+        arrays = [x, weights, scales, *([packed(points)] if has_points else [])]
+        return by_onnx(
+            device, "MatMulNBits", arrays, constants=range(1, len(arrays)),
+            domain="com.microsoft", N=n, K=k, bits=4, block_size=block,
+        )  # fmt: skip
+
+    def decompressed(opset: Any, x: Any) -> Any:
+        import openvino as ov
+
+        def constant(numbers: Array, *sizes: int) -> Any:
+            tensor = ov.Tensor(packed(numbers.reshape(1, -1)).reshape(-1), list(sizes), ov.Type.u4)
+            return opset.convert(ov.op.Constant(tensor, shared_memory=False), "f32")
+
+        each = n, k // block, 1
+        made = opset.subtract(constant(codes, n, k // block, block), constant(points, *each))
+        made = opset.multiply(made, opset.constant(scales.reshape(each)))
+        return opset.matmul(x, opset.reshape(made, np.array([n, k]), False), False, True)
+
+    runs = {
+        "onnx": by_matmul_nbits,
+        "openvino": lambda device, folder: by_openvino(device, folder, decompressed, x),
+    }
+    return FrontEndCase(f"blocks of 4 bits, {rows} rows, {has_points}", runs, reference)
+
+
 CASES = [
+    *(_multiplied_blocks(rows, has_points) for rows in (1, 20) for has_points in (True, False)),
     _resized("larger linear", "linear", (10, 9)),
     _resized("smaller linear", "linear", (3, 4)),
     _resized("one row", "linear", (1, 6)),

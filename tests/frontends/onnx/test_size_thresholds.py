@@ -29,7 +29,7 @@ from dml.frontends.onnx import prepare
 LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
     "dml.compiler.operators.attention": {"MOST_SCORES": (64, 256)},
     "dml.compiler.selection.stored_weights": {"_PART_BYTES": (1, 256)},
-    "dml.frontends.meaning.scatter": {"_PAIRS": (3, 7, 50), "_PARTS": (2, 3)},
+    "dml.frontends.meaning.scatter": {"_PAIRS": (0, 50)},
     "dml.frontends.onnx.map.folding": {"_INPUT_LIMIT": (0, 2, 10), "_OUTPUT_LIMIT": (0, 2, 10)},
     "dml.frontends.onnx.run.host_part": {"_LARGE": (0, 16)},
     "dml.frontends.onnx.load.loading": {"_LARGE_MODEL": (0, 64), "_SMALL": (0, 2, 16)},

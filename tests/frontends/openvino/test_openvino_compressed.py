@@ -96,6 +96,12 @@ def test_filters_with_a_scale_per_channel(device, tmp_path):
     both(device, tmp_path, make, random(1, 8, 7, 6), random(1, 32, 5, 5), tolerance=1e-4)
 
 
+@pytest.mark.parametrize("kind, tolerance", [("f64", 1e-4), ("bf16", 1e-1)])
+def test_scales_of_other_types(device, tmp_path, kind, tolerance):
+    w = o.multiply(o.convert(held("u8", 40, 64), kind), o.convert(scales(40, 1, dtype=np.float32), kind))
+    both(device, tmp_path, lambda a: o.matmul(a, o.convert(w, "f32"), False, True), random(3, 64), tolerance=tolerance)
+
+
 @pytest.mark.parametrize("wanted", ["f32", "f16", "u8", "i32"])
 @pytest.mark.parametrize("kind", ["u4", "i4"])
 @pytest.mark.parametrize("sizes", [(3, 7), (64, 33)])
@@ -201,4 +207,4 @@ def test_large_codes_of_floats_need_little_working_memory(tmp_path, kind):
     compiled = cast(Any, CompiledNetwork(network, cast(Any, Planner(TARGETS["CPU"]))).compiled)
     needs = compiled.needs().by_use
     assert needs["weights"] <= 1.1 * n * k * (0.5 if kind == "nf4" else 1)
-    assert needs["intermediates"] <= 24 * MIB
+    assert needs["intermediates"] <= 36 * MIB  # the codes and the values of a part

@@ -155,6 +155,10 @@ def test_misuse_is_refused(builder):
         pydirectml.join([], 0)
     with pytest.raises(TypeError, match="missing arguments: normalize_variance, epsilon"):
         pydirectml.mean_variance_normalization(x)
+    with pytest.raises(TypeError, match=r"pydirectml\.add: b must be Expression, found float"):
+        pydirectml.add(x, 2.0)
+    with pytest.raises(TypeError, match=r"fused_activation must be FusedActivation \| None, found int"):
+        pydirectml.add(x, x, 1)
     y = pydirectml.activation_relu(x)
     model = builder.build(pydirectml.ExecutionFlags.NONE, [y])
     binding = pydirectml.Binding(x, [1, 2])

@@ -649,6 +649,101 @@ def test_shifts_of_bytes(compiled):
     check(shifts, compiled(shifts, fallback=False), x, by)
 
 
+def test_copies_broadcast(compiled):
+    def copies(x, y):
+        z = x.clone()
+        z[1:].copy_(y)
+        return z, torch.zeros(2, 3, 4, dtype=torch.int32).copy_(x), torch.linspace(y[0], y[1], 1)
+
+    check(copies, compiled(copies, fallback=False), torch.randn(3, 4), torch.randn(4))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_average_pooling_with_a_divisor(compiled, dynamic):
+    def pool(x, y):
+        plain = F.avg_pool2d(x, 3, 2, 1, divisor_override=5)
+        ended = F.avg_pool2d(x, (4, 3), (3, 2), (0, 1), ceil_mode=True, count_include_pad=False, divisor_override=-2)
+        return plain, ended, F.avg_pool3d(y, (2, 3, 4), (1, 2, 2), (0, 1, 2), True, True, 2)
+
+    check(pool, compiled(pool, dynamic, fallback=False), torch.randn(2, 3, 10, 11), torch.randn(2, 5, 6, 5))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "trilinear"])
+def test_resizing_by_scales_with_aligned_corners(compiled, mode):
+    """10 * 0.77 elements are 7; PyTorch aligns the last of them, ONNX the fraction behind it."""
+
+    def resize(x):
+        return F.interpolate(x, scale_factor=0.77, mode=mode, align_corners=True)
+
+    check(resize, compiled(resize, fallback=False), torch.randn(1, 2, *(10,) * (3 if mode == "trilinear" else 2)))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_resizing_with_antialiasing(compiled, mode):
+    def resize(x):
+        def resized(**options):
+            return F.interpolate(x, mode=mode, antialias=True, **options)
+
+        return resized(scale_factor=(0.6, 1.5)), resized(size=(1, 5), align_corners=True), resized(size=(12, 5))
+
+    check(resize, compiled(resize, fallback=False), torch.randn(2, 3, 10, 11))
+
+
+def test_scatters_that_onnx_does_not_have(compiled):
+    def scatter(x, index, source, n):
+        mean, own = (x.scatter_reduce(0, index, source, "mean", include_self=own) for own in (True, False))
+        largest = x.scatter_reduce(0, index, source[:2] - torch.inf, "amax", include_self=False)
+        return mean, own, largest, n.scatter_reduce(0, index, -n, "mean")
+
+    index = torch.tensor([[0, 1, 0, 2], [4, 1, 0, 2]])
+    n = torch.randint(-9, 9, (5, 4))
+    check(scatter, compiled(scatter, fallback=False), torch.randn(5, 4), index, torch.randn(3, 4), n)
+
+
+def test_tails_of_normal_distributions(compiled):
+    """1 - erf(x) is 0 from 4 on."""
+
+    def tails(x):
+        return torch.special.erfcx(x), torch.special.log_ndtr(-x)
+
+    check(tails, compiled(tails, fallback=False), torch.linspace(-8, 40, 97))
+
+
+def test_reductions_that_the_exporter_mistakes(compiled):
+    """It refuses extrema of all dimensions, and returns sums and products of FLOAT16 as FLOAT32."""
+
+    def reduce(x):
+        y = x.half()
+        running = y.cumsum(1), y[0, 0].cumsum(0), y.amax(0), y.amin()
+        return x.amax(), x.amin(keepdim=True), y.sum(), y.sum((0, 1), keepdim=True), y.prod(), y.prod(1), *running
+
+    check(reduce, compiled(reduce, fallback=False), torch.randn(3, 4), rtol=1e-3)
+
+
+def test_results_that_are_inputs(compiled):
+    """The exporter names such an input after its result."""
+
+    def means(x):
+        return x.mean(), x.mean((), keepdim=True)
+
+    check(means, compiled(means, fallback=False), torch.randn(()))
+
+
+def test_complex_numbers(compiled):
+    rotation = torch.polar(torch.ones(5, 4), torch.randn(5, 4))
+
+    def rotate(x, y):
+        return torch.view_as_complex(x.unflatten(-1, (4, 2))) * rotation, torch.fft.rfft(x), y.conj() * y, y[:0] * 2
+
+    check(rotate, compiled(rotate, fallback=False), torch.randn(2, 5, 8), torch.randn(3, dtype=torch.complex64))
+
+
+def test_the_exporters_messages_are_not_shown(compiled, caplog):
+    bags = nn.EmbeddingBag(10, 4, mode="sum")
+    check(bags, compiled(bags, fallback=False), torch.arange(8), torch.tensor([0, 4, 4]))
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
 def test_transforms_of_functions(compiled):
     """vmap runs on the device. Where the export fails inside a transform, later code does not run in it."""
     batched = torch.vmap(lambda x, y: (x @ y).sum())

@@ -53,6 +53,8 @@ def test_every_operation_reports_its_limits(context):
         for field, found in limits[name].items():
             assert found.data_types, (name, field)
             assert 0 <= found.rank_range.min <= found.rank_range.max <= 8, (name, field)
+    with pytest.raises(DMLError, match="no operation 'relu6'"):
+        context.limits("relu6")
     assert limits["relu"]["input"].data_types == ("float32", "float16", "int32", "int8")
     assert "int4" in limits["dequantize_linear"]["input"].data_types
     assert "uint64" in limits["gather"]["input"].data_types

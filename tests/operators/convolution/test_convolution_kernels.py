@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from convolution_cases import BACKWARD, CASES, CORRELATION, FORWARD, build, check
+from convolution_cases import BACKWARD, CASES, CONVOLUTION, CORRELATION, FORWARD, build, check, of
 
 import dml
 from dml.conformance.references import convolution as reference
@@ -59,6 +59,27 @@ def test_more_products_than_a_cpu_driver_loops(device, dtype, direction, groups,
 @pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
 def test_kernels_of_gpus(as_discrete, case, direction):
     check(as_discrete, *build("FLOAT32", 2, direction=direction, **case))
+
+
+@pytest.mark.parametrize("rounds", [1 << 16, 30])
+@pytest.mark.parametrize("mode", [CORRELATION, CONVOLUTION])
+@pytest.mark.parametrize(
+    "case",
+    [
+        of(1, 5, 3, (40,), (90,), strides=(37,), start=(9,)),
+        of(2, 3, 2, (5, 4), (7, 16), strides=(5, 8), start=(2, 3), end=(1, 9), output_padding=(3, 1)),
+        of(3, 2, 1, (4, 6), (9, 11), strides=(6, 10), dilations=(4, 3), start=(5, 7)),
+        of(1, 2, 4, (3, 2, 5), (2, 5, 7), strides=(2, 4, 6), dilations=(3, 6, 4), end=(1, 0, 2)),
+        of(1, 2, 2, (7,), (3,), strides=(1 << 16,), start=(5,)),
+    ],
+    ids=range(5),
+)
+def test_backward_with_more_phases_than_kernels(device, monkeypatch, case, mode, rounds):
+    """The general kernel visits only the taps that meet an element of x, in one dispatch or several."""
+    monkeypatch.setattr("dml.compiler.operators.convolution.general.general_rounds", lambda *_: rounds)
+    desc, arrays, expected, terms = build("FLOAT32", 2, direction=BACKWARD, mode=mode, **case)
+    assert "dispatch convolution/general.comp" in device.compile_operator(device.create_operator(desc)).describe()
+    check(device, desc, arrays, expected, terms)
 
 
 @pytest.mark.parametrize("sizes", [(1, 1), (7, 7), (16, 16), (3, 40)])

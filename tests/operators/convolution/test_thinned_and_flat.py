@@ -47,7 +47,15 @@ NO_LINES = [
     of(2, 1, 8, (100,), (64,), strides=(4,)),
     of(1, 1, 8, (5, 40), (1, 30), strides=(1, 2)),
 ]
-CASES = [*THIN, *FLAT, *LINES, *NO_LINES]
+#: Windows that are copied side by side: padded, of several channels and groups, cut at the end, apart in a plane.
+UNFOLDED = [
+    of(1, 1, 12, (600,), (400,), start=(200,), end=(200,), strides=(160,)),
+    of(1, 3, 17, (500,), (200,), strides=(50,), dilations=(2,)),
+    of(2, 2, 16, (1, 700), (1, 256), strides=(1, 64), end=(0, 60)),
+    of(1, 2, 13, (3, 300), (2, 256), strides=(1, 3), start=(1, 0)),
+    of(1, 3, 20, (64, 64), (32, 32), strides=(32, 32)),
+]
+CASES = [*THIN, *FLAT, *LINES, *NO_LINES, *UNFOLDED]
 
 
 @pytest.mark.parametrize("layout", ["packed", "padded"])
@@ -63,6 +71,14 @@ def test_windows_of_one_channel_along_an_axis_are_a_product(case):
     program = compile_operator(desc, Target(DeviceClass.CPU))
     labels = [dispatch.label for dispatch in program.dispatches]
     assert ("gemm/tiled.comp" in labels) == (case in LINES)
+
+
+@pytest.mark.parametrize("case", UNFOLDED, ids=range(len(UNFOLDED)))
+def test_long_windows_are_copied_side_by_side(case):
+    desc, *_ = build("FLOAT32", 2, **case)
+    labels = [dispatch.label for dispatch in compile_operator(desc, Target(DeviceClass.CPU)).dispatches]
+    assert labels[0] == "movement/unfold.comp"
+    assert labels[-1] == "gemm/tiled.comp"
 
 
 @pytest.mark.parametrize("case", THIN[:4], ids=range(4))

@@ -146,3 +146,13 @@ def test_spans_of_steps(seen_as: Callable[..., dml.Device], axis: str, kind: str
     assert sum("pack" in dispatch.label for dispatch in program.dispatches) == 1 + (direction == "BIDIRECTIONAL")
     assert program.temporary_size < 4 * 12_000
     check(device, case)
+
+
+@pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("axis", ["plain", "discrete"])
+def test_weights_of_both_directions(seen_as: Callable[..., dml.Device], axis: str, data_type: str) -> None:
+    """The weights of one direction fit a binding, those of both do not."""
+    check(
+        seen_as(axis, max_storage_buffer_range=45_312),
+        Case("LSTM", (3, 2, 6, 40), "BIDIRECTIONAL", data_type=data_type),
+    )

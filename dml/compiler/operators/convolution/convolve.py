@@ -27,6 +27,7 @@ from dml.compiler.operators.convolution.product import (
     is_product,
     is_strided_product,
     thinned,
+    unfolded,
     with_taps_as_channels,
 )
 from dml.compiler.operators.convolution.windows import WindowedSum, windowed_sums
@@ -42,6 +43,7 @@ from dml.compiler.selection.convolution import (
     implicit_tile,
     is_cheaper_by_winograd,
     is_worth_thinning,
+    is_worth_unfolding,
     joins_images,
 )
 from dml.compiler.target import Target
@@ -130,6 +132,12 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         by_product(builder, line, finish)
         return
     directs = _of_all(direct_tile(builder.target, each.sizes) for each in sums)
+    alone = directs is None
+    if len(sums) == 1 and is_worth_unfolding(builder.target, sums[0].sizes, bits, alone=alone):
+        columns = unfolded(builder, sums[0])
+        if columns is not None:
+            by_product(builder, columns, finish)
+            return
     if directs is None:
         # The general kernel takes many times as long: x may have a copy in parts.
         split = list(parts(convolution, builder.target.max_region, copied=True))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.loops import ranges, rounds
-from dml.compiler.operators.convolution.geometry import Convolution
+from dml.compiler.operators.convolution.geometry import Convolution, Geometry
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.scalar import Constant, Expression, Leaf
 from dml.compiler.selection.convolution import general_rounds
@@ -20,7 +22,9 @@ def general(builder: ProgramBuilder, convolution: Convolution, finish: Expressio
     x, weights, result, geometry = convolution.x, convolution.weights, convolution.result, convolution.geometry
     kind, words = sum_type(result)
     most = general_rounds(builder.target, DATA_TYPES[result.data_type].per_word)
-    parts = list(ranges((*weights.sizes[2:], convolution.inputs), most))
+    each = (*(_each(geometry, d) for d in range(3)), 1)
+    sizes = (*weights.sizes[2:], convolution.inputs)
+    parts = list(ranges([-(-size // step) for size, step in zip(sizes, each, strict=True)], most))
     sums = [builder.temporary(words, result.sizes) for _ in parts[1:3]]
     added = convolution.bias
     for number, part in enumerate(parts):
@@ -32,8 +36,8 @@ def general(builder: ProgramBuilder, convolution: Convolution, finish: Expressio
             to,
             {"x": x, "filter": weights} | ({} if added is None else {"bias": added.broadcast(result.sizes)}),
             constants=_constants(convolution)
-            | {f"FROM_{d}": begin for d, (begin, _) in enumerate(part)}
-            | {f"TO_{d}": end for d, (_, end) in enumerate(part)}
+            | {f"FROM_{d}": begin * each[d] for d, (begin, _) in enumerate(part)}
+            | {f"TO_{d}": min(end * each[d], sizes[d]) for d, (_, end) in enumerate(part)}
             | emitted.constants,
             defines={
                 "SUM": kind,
@@ -47,6 +51,12 @@ def general(builder: ProgramBuilder, convolution: Convolution, finish: Expressio
         added = to
 
 
+def _each(geometry: Geometry, d: int) -> int:
+    """Return the number of adjacent taps along an axis of which a result has one at most."""
+    step = geometry.strides[d] // math.gcd(geometry.strides[d], geometry.dilations[d])
+    return step if geometry.backward and step < 1 << 16 else 1  # its square fits 32 bits
+
+
 def _constants(convolution: Convolution) -> dict[str, Constant]:
     geometry = convolution.geometry
     constants: dict[str, Constant] = {"GROUP_INPUTS": convolution.inputs, "GROUP_OUTPUTS": convolution.outputs}
@@ -57,4 +67,8 @@ def _constants(convolution: Convolution) -> dict[str, Constant]:
         constants[f"DILATION_{d}"] = geometry.dilations[d]
         constants[f"PADDING_{d}"] = geometry.padding[d]
         constants[f"LIMIT_{d}"] = convolution.result.sizes[2 + d] - beyond
+        constants[f"EACH_{d}"] = each = _each(geometry, d)
+        if geometry.backward:
+            constants[f"COMMON_{d}"] = common = math.gcd(geometry.strides[d], geometry.dilations[d])
+            constants[f"INVERSE_{d}"] = pow(geometry.dilations[d] // common, -1, each)
     return constants

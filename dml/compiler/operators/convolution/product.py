@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from dml.compiler.apply import copy_each
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.operators.convolution.windows import WindowedSum, Windows
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import ProductFinish, matmul
+from dml.compiler.operators.movement.views import raw
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression
 from dml.tensors import packed_strides
@@ -35,9 +39,7 @@ def is_strided_product(sums: WindowedSum) -> bool:
     ends = zip(result.sizes[2:], windows.strides, sums.x.sizes[2:], strict=True)
     if any((count - 1) * step >= size for count, step, size in ends):
         return False  # the last windows are in the end padding
-    axes = [axis for axis in range(2, result.rank) if result.sizes[axis] > 1]
-    sizes, strides = ([own[axis] for axis in axes] for own in (result.sizes, result.strides))
-    return len(merge_dimensions(sizes, [strides])[0]) <= 1
+    return len(_merged(result.sizes[2:], result.strides[2:])[0]) <= 1
 
 
 def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
@@ -85,6 +87,50 @@ def with_taps_as_channels(sums: WindowedSum) -> WindowedSum | None:
         weights=weights.view((1, outputs, taps, *one), (*weights.strides[:2], tap, 0, 0, 0), begin),
         windows=Windows(one, (0, 0, 0), one, one, one, (0, 0, 0)),
     )
+
+
+def unfolded(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum | None:
+    """Return the same sums with windows of one element, over a copy of x in which windows' elements are channels.
+
+    None if the weights of an output channel, or the result's positions, are not evenly spaced.
+    """
+    x, weights, windows, places = sums.x, sums.weights, sums.windows, sums.result.sizes[2:]
+    groups, outputs, inputs = weights.sizes[:3]
+    window = [stride * step for stride, step in zip(weights.strides[3:], windows.step, strict=True)]
+    lengths, steps = _merged((inputs, *windows.taps), (weights.strides[2], *window))
+    if len(lengths) > 1 or len(_merged(places, sums.result.strides[2:])[0]) > 1 or min(steps, default=0) < 0:
+        return None
+    channels, one = inputs * math.prod(windows.taps), (1, 1, 1)
+    copy = builder.temporary(x.data_type, (x.sizes[0], groups * channels, *places))
+    taken = (x.sizes[0], groups * inputs, *windows.taps, *places)
+    lines = ["bool locate(uint c[8], out uint s[5]) {", "    s[0] = c[0]; s[1] = c[1];"]
+    lines += [f"    s[{2 + d}] = c[{5 + d}] * STEP_{d} + c[{2 + d}] * DILATION_{d} - START_{d};" for d in range(3)]
+    lines.append("    return s[2] < source_SIZE_2 && s[3] < source_SIZE_3 && s[4] < source_SIZE_4;\n}")
+    builder.for_each(
+        "movement/unfold.comp",
+        raw(copy).view(taken, packed_strides(taken)),
+        {"source": raw(x)},
+        constants={f"STEP_{d}": windows.strides[d] for d in range(3)}
+        | {f"DILATION_{d}": windows.dilations[d] for d in range(3)}
+        | {f"START_{d}": np.int32(windows.padding[d]) for d in range(3)},
+        code="\n".join(lines),
+        split_axes=(0, 1),
+    )
+    begin = sum(stride * index for stride, index in zip(weights.strides[3:], windows.first, strict=True))
+    along = steps[0] if steps else 0
+    return replace(
+        sums,
+        x=copy,
+        weights=weights.view((groups, outputs, channels, *one), (*weights.strides[:2], along, 0, 0, 0), begin),
+        windows=Windows(one, (0, 0, 0), one, one, one, (0, 0, 0)),
+    )
+
+
+def _merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Merge the dimensions of more than one element."""
+    axes = [axis for axis, size in enumerate(sizes) if size > 1]
+    merged, (steps,) = merge_dimensions([sizes[axis] for axis in axes], [[strides[axis] for axis in axes]])
+    return merged, steps
 
 
 def is_one_matrix(sums: WindowedSum) -> bool:

@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping
 from typing import cast
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Constant
+from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection.windows import LineOfWindows, lines_of_windows
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32
 
 KERNEL = "pooling/line.comp"
 #: Constants of an axis, in the order of LineOfWindows's fields.
@@ -38,8 +40,13 @@ def along_axes(
         for axis in (4, 3, 2)
         if not _stays(axis, source, result, window)
     ]
-    units = lines_of_windows(builder.target, lines, math.prod(source.sizes))
-    if units is None or DATA_TYPES[source.data_type].bits != WORD_BITS:
+    is_half = source.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
+    units = lines_of_windows(builder.target, lines, source.count, copied=is_half)
+    if units is None:
+        return False
+    if is_half:
+        return _converted(builder, source, result, window, mean)
+    if DATA_TYPES[source.data_type].bits != WORD_BITS:
         return False
     for index, (line, unit) in enumerate(zip(lines, units, strict=True)):
         is_last = index == len(lines) - 1
@@ -48,6 +55,23 @@ def along_axes(
         for y, x in in_parts([into, source], builder.target.max_region, (0, 1)):
             _line(builder, line, unit, x, y, window if mean is not None and is_last else {}, mean)
         source = into
+    return True
+
+
+def _converted(
+    builder: ProgramBuilder,
+    source: Operand,
+    result: Operand,
+    window: Mapping[str, Constant],
+    mean: Mapping[str, Constant] | None,
+) -> bool:
+    """Pool FLOAT16 volumes in FLOAT32; return False if the copies are too large."""
+    if WORD_BITS // 8 * max(source.count, result.count) > builder.target.max_region:
+        return False
+    wide, pooled = (builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, each.sizes) for each in (source, result))
+    apply(builder, Leaf(0), wide, [source])
+    along_axes(builder, wide, pooled, window, mean=mean)
+    apply(builder, Leaf(0), result, [pooled])
     return True
 
 

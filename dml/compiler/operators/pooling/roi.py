@@ -8,7 +8,8 @@ ROI_POOLING rounds halves away from zero and gives 0 for a cell outside the imag
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
@@ -21,6 +22,7 @@ from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
 from dml.compiler.operators.pooling.sampling import PlaceLists, PlaceParts, RegionSampling
 from dml.compiler.operators.reduction.engine import VALUE, reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_SUM
+from dml.compiler.parts import boxes, cut, narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection import max_steps
@@ -31,14 +33,19 @@ from dml.enums import DML_REDUCE_FUNCTION_MAX, DML_TENSOR_DATA_TYPE_FLOAT32, DML
 @lowering(d.DML_ROI_POOLING_OPERATOR_DESC)
 def roi_pooling(desc: d.DML_ROI_POOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source = builder["InputTensor"]
-    tensors = {
-        "result": write(builder["OutputTensor"]),
-        "source": read(source),
-        "regions": read(trailing(builder["ROITensor"], 2)),
-    }
     area = source.sizes[2] * source.sizes[3]
-    constants = {"SPATIAL_SCALE": float(desc.SpatialScale)}
-    each_result(builder, BoxKernel("pooling/roi_pooling.comp", tensors, (area,), constants, seldom_full=True))
+    by_region = {"regions": trailing(builder["ROITensor"], 2)}
+    for parts in _in_parts(builder, builder["OutputTensor"], source, by_region):
+        for part in parts:
+            tensors = {
+                "result": (update if part.defines else write)(part.result),
+                **{name: read(operand) for name, operand in part.tensors.items()},
+            }
+            constants = {"SPATIAL_SCALE": float(desc.SpatialScale), **part.constants}
+            kernel = BoxKernel(
+                "pooling/roi_pooling.comp", tensors, (area,), constants, defines=part.defines, seldom_full=True
+            )
+            each_result(builder, kernel)
 
 
 @lowering(d.DML_ROI_ALIGN_OPERATOR_DESC, d.DML_ROI_ALIGN1_OPERATOR_DESC)
@@ -74,17 +81,71 @@ def _reduce(
     builder: ProgramBuilder, kernel: str, result: Operand, source: Operand, sampling: RegionSampling, places: PlaceLists
 ) -> None:
     """Run a kernel that ends in "pooling/roi_reduced.glsl"."""
-    tensors = {"source": source, "places": places.table, **sampling.batches}
     parts = places.parts(DATA_TYPES[result.data_type].per_word)
-    constants = {**parts.constants, **sampling.constants}
-    defines: dict[str, object] = {"WINNER": 0, "PARTED": int(parts.count > 1)}
-    if parts.count == 1:
-        defines["PART"] = "0u"
-        builder.for_each(kernel, result, tensors, constants=constants, defines=defines, steps=parts.steps)
-        return
-    total = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
-    _each_part(builder, kernel, ("result", total), tensors, result.sizes, parts, constants, defines)
-    apply(builder, Leaf(0), result, [total])
+    for of_images in _in_parts(builder, result, source, {"places": places.table, **sampling.batches}):
+        own = of_images[0].result
+        total = own if parts.count == 1 else builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, own.sizes)
+        for part in of_images:
+            constants = {**parts.constants, **sampling.constants, **part.constants}
+            defines: dict[str, object] = {"WINNER": 0, "PARTED": int(parts.count > 1), **part.defines}
+            if parts.count > 1:
+                _each_part(builder, kernel, ("result", total), part.tensors, own.sizes, parts, constants, defines)
+                continue
+            builder.for_each(
+                kernel,
+                own,
+                part.tensors,
+                constants=constants,
+                defines={**defines, "PART": "0u"},
+                steps=parts.steps,
+                reads_result=bool(part.defines),
+            )
+        if total is not own:
+            apply(builder, Leaf(0), own, [total])
+
+
+@dataclass(frozen=True)
+class _RegionPart:
+    """Some regions and channels of a result, and some of the images.
+
+    tensors: their parts, by name. constants, defines: for kernels that see only some images, which write only the
+    results of regions in these; empty if they see all.
+    """
+
+    result: Operand
+    tensors: dict[str, Operand]
+    constants: dict[str, Constant]
+    defines: dict[str, object]
+
+
+def _in_parts(
+    builder: ProgramBuilder, result: Operand, source: Operand, by_region: Mapping[str, Operand]
+) -> Iterator[list[_RegionPart]]:
+    """Yield the parts of a result {ROIs, C, ...} within a binding; for each, one part of the source {N, C, ...} after
+    the other."""
+    (rois, channels), (images, _) = result.sizes[:2], source.sizes[:2]
+    sizes = (rois, channels, images)
+
+    def view(operand: Operand, own: int, *strides: int) -> Operand:
+        """View an operand over regions, channels and images instead of its first ``own`` dimensions."""
+        return operand.view((*sizes, *operand.sizes[own:]), (*strides, *operand.strides[own:]))
+
+    views = [view(result, 2, *result.strides[:2], 0), view(source, 2, 0, source.strides[1], source.strides[0])]
+    views += [view(operand, 1, operand.strides[0], 0, 0) for operand in by_region.values()]
+    extents = cut(views, builder.target.max_region, range(3)) or sizes
+    is_cut = extents[2] < images
+    for regions, own_channels in boxes(sizes[:2], extents[:2]):
+        own = narrow(result, (0, 1), (regions, own_channels))
+        tensors = {name: narrow(operand, (0,), (regions,)) for name, operand in by_region.items()}
+        yield [
+            _RegionPart(
+                own,
+                {"source": narrow(source, (0, 1), (own_images, own_channels)), **tensors},
+                {"FIRST_IMAGE": own_images[0], "IMAGES": images} if is_cut else {},
+                {"IN_PARTS": 1} if is_cut else {},
+            )
+            for (own_images,) in boxes((images,), extents[2:])
+        ]
 
 
 def _each_part(

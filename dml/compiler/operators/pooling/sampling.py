@@ -7,6 +7,7 @@ the input bounds the work. Work that exceeds an invocation's loops is split into
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.loops import rounds
 from dml.compiler.operators.movement.views import trailing
+from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.compiler.selection import max_steps
@@ -85,12 +87,13 @@ class RegionSampling:
         constants = {**self.constants, **constants, "AT_ONCE": at_once}
         if on_elements:
             constants["NEAREST"] = False
-        regions = {name: read(operand) for name, operand in self.regions.items()}
-        for first in range(0, max(longest), at_once):
+        parts = in_parts([table, *self.regions.values()], self.builder.target.max_region, (0,))
+        for (places, *regions), first in itertools.product(parts, range(0, max(longest), at_once)):
+            bound = {name: read(operand) for name, operand in zip(self.regions, regions, strict=True)}
             self.builder.dispatch(
                 "pooling/roi_places.comp",
-                {"places": update(table) if first else write(table), **regions},
-                space=(self.pooled[0], self.pooled[2] + self.pooled[3]),
+                {"places": update(places) if first else write(places), **bound},
+                space=(places.sizes[0], self.pooled[2] + self.pooled[3]),
                 constants=constants,
                 defines={
                     "EXTREMES": int(extremes),

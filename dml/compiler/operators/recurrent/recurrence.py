@@ -138,7 +138,7 @@ def recur(
     directions, _, hidden = weights.sizes
     _, steps, batch, _ = builder["InputTensor"].sizes
     span = _steps_at_once(builder, cell)
-    if directions > 1 and (span < steps or weights.region.size > builder.target.max_region):
+    if directions > 1 and (span < steps or 4 * weights.count > builder.target.max_region):
         _direction_by_direction(builder, cell, desc)
         return
     sizes = RecurrenceSizes(cell.gates, cell.phases, span, batch, hidden, directions)

@@ -15,9 +15,10 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import copy
 from dml.compiler.operators.reduction.lines import lines_along
 from dml.compiler.operators.reduction.monoids import ORDER
-from dml.compiler.parts import in_parts, words
+from dml.compiler.parts import cut, in_parts, words
 from dml.compiler.program import Operand
 from dml.compiler.selection.lines import MOST_GROUPS, top_k_sharing
 from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC, DML_TOP_K_OPERATOR_DESC
@@ -41,12 +42,25 @@ def top_k(
 ) -> None:
     """Write the k largest elements along ``axis`` in descending order, or the k smallest in ascending order, with their
     indices."""
-    lines = lines_along(axis, source, values, indices)
+    given = lines_along(axis, source, values, indices)
+    lines = [_with_lines_that_fit(builder, each) for each in given]
+    if lines[0] is not given[0]:
+        copy(builder, lines[0], given[0])
     outer = lines[0].sizes[:-1]
     entry_sizes = (*outer, _most_words(builder, lines[0], k))
     entries = words(entry_sizes, packed_strides(entry_sizes))
     for x, y, z, _ in in_parts((*lines, entries), builder.target.max_region, range(len(outer))):
         _top_k(builder, x, y, z, k, largest=largest)
+    for result, found in zip(given[1:], lines[1:], strict=True):
+        if found is not result:
+            copy(builder, result, found)
+
+
+def _with_lines_that_fit(builder: ProgramBuilder, x: Operand) -> Operand:
+    """Return x; or memory for its lines one after the other, if a line's elements are too far apart for a binding."""
+    if x.strides[-1] == 1 or cut([x], builder.target.max_region, range(x.rank - 1)):
+        return x
+    return builder.temporary(x.data_type, x.sizes)
 
 
 def _most_words(builder: ProgramBuilder, x: Operand, k: int) -> int:

@@ -10,8 +10,8 @@ from dml.frontends.openvino.compressed import Compressed
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 
-#: Bytes of working memory for a weight that is looked up: its code, its value and the product with its scale.
-_LOOKED_UP = 12
+#: Bytes of a weight that is looked up, as FLOAT32.
+_LOOKED_UP = 4
 
 
 @layer("MatMul")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 
 import dml.graph.operations as op
-from dml import enums
 from dml.errors import HRESULT, DMLError
 from dml.frontends.meaning.scatter import REDUCTIONS, reduced_elements, reduced_parts, replaced_elements
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
@@ -35,10 +34,7 @@ def scatter_elements_update(c: IrContext) -> IrValue:
         raise c.error(f"indices {indices.sizes} and updates {updates.sizes} do not fit data {x.sizes}")
     if reduction == "none":
         return replaced_elements(x, indices, updates, axis)
-    use_initial = _takes_initial(c, reduction, x)
-    if x.desc.dtype.itemsize < 4 and x.desc.dtype.kind in "iu":  # sums and products need wider integers
-        x, updates = (op.cast(tensor, enums.DML_TENSOR_DATA_TYPE_INT32) for tensor in (x, updates))
-    return c.converted(reduced_elements(x, indices, updates, axis, reduction, use_initial=use_initial), 0)
+    return reduced_elements(x, indices, updates, axis, reduction, use_initial=_takes_initial(c, reduction, x))
 
 
 @layer("ScatterNDUpdate")

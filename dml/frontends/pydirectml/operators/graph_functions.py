@@ -6,6 +6,7 @@ with ``activation_``, as in PyDirectML. Changes of layout, including element-wis
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import dml.graph.operations as op
 from dml.frontends.pydirectml.device import GraphBuilder
 from dml.frontends.pydirectml.expressions import Expression
+from dml.frontends.pydirectml.operators.common import FusedActivation
 from dml.graph.builder import Tensor
 from dml.graph.operations import activation
 
@@ -23,6 +25,25 @@ def on_expressions(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         return _expressions(function(*map(_tensors, args), **{name: _tensors(value) for name, value in kwargs.items()}))
+
+    return call
+
+
+def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Raise TypeError, as PyDirectML does, if an argument is not the Expression or FusedActivation of the signature."""
+    signature = inspect.signature(function)
+    hints = {name: str(parameter.annotation) for name, parameter in signature.parameters.items()}
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            for cls in (Expression, FusedActivation):
+                wanted = hints[name] == cls.__name__ or (hints[name] == f"{cls.__name__} | None" and value is not None)
+                if wanted and not isinstance(value, cls):
+                    raise TypeError(
+                        f"pydirectml.{function.__name__}: {name} must be {hints[name]}, found {type(value).__name__}"
+                    )
+        return function(*args, **kwargs)
 
     return call
 

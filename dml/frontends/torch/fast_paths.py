@@ -246,19 +246,26 @@ def _aligned_corners(operator: Any) -> Callable[..., Any]:
 
 
 def _antialiased(reach: int, kernel: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
-    """Return a resizing with antialiasing by matrices; the exporter ignores scales, and corners are not ONNX's.
+    """Return a resizing with antialiasing by matrices: the exporter ignores scales and truncates bytes, and its corners
+    are not PyTorch's.
 
     kernel: weights by distance, zero from reach on.
     """
 
     def resized(x: Tensor, sizes: Sequence[int], align_corners: bool, *scales: float | None) -> Any:
-        if not align_corners and not any(scales):
+        if not align_corners and not any(scales) and x.is_floating_point():
             return NotImplemented
         rows, columns = (
             weights(x, axis, output, align_corners, scale)
             for axis, output, scale in zip((2, 3), sizes, scales or (None, None), strict=True)
         )
-        return rows @ x @ columns.T
+        if x.is_floating_point():
+            return rows @ x @ columns.T
+        return rounded(rows @ rounded(x.float() @ columns.T)).to(x.dtype)
+
+    def rounded(x: Tensor) -> Tensor:
+        """Round and limit to bytes, as PyTorch does along each axis."""
+        return (x + 0.5).floor().clamp(0, 255)
 
     def weights(x: Tensor, axis: int, output: int, align_corners: bool, scale: float | None) -> Tensor:
         size = x.shape[axis]
@@ -271,7 +278,7 @@ def _antialiased(reach: int, kernel: Callable[[Tensor], Tensor]) -> Callable[...
         first = (centers - reach * stretch + 0.5).to(torch.int64)
         end = (centers + reach * stretch + 0.5).to(torch.int64)
         found = kernel((elements - centers + 0.5) / stretch) * ((elements >= first) & (elements < end))
-        return (found / found.sum(1, keepdim=True)).to(x.dtype)
+        return (found / found.sum(1, keepdim=True)).to(x.dtype if x.is_floating_point() else torch.float32)
 
     return resized
 

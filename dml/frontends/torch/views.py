@@ -32,7 +32,7 @@ class Views:
 
     The device computes every output as a separate tensor; ``restore`` replaces views by views, so that a later write
     to either is seen in both. A view is not restored if its sizes depend on data, if its data type is not its base's,
-    or if the tensor whose views they are is not an output.
+    if it alone is conjugated or negated, or if the tensor whose views they are is not an output.
     """
 
     def __init__(self, graph: fx.GraphModule) -> None:
@@ -58,7 +58,7 @@ class Views:
         for index, _, tensor, key in _stored(outputs):
             if key in bases:
                 base, is_argument, other = bases[key]
-                if tensor.dtype == other.dtype and (is_argument or base != index):
+                if _kind(tensor) == _kind(other) and (is_argument or base != index):
                     offset = tensor.storage_offset() - other.storage_offset()
                     shape = tuple(tensor.shape), tuple(tensor.stride()), offset
                     self._views[index] = _View(base, is_argument, *shape, tuple(other.stride()))
@@ -91,6 +91,11 @@ class Views:
             index, axis = self._symbols[str(symbol)]
             values[symbol] = arguments[index] if axis is None else arguments[index].shape[axis]
         return int(expression.subs(values))
+
+
+def _kind(tensor: torch.Tensor) -> tuple[torch.dtype, bool, bool]:
+    """Return how a tensor's memory is read."""
+    return tensor.dtype, tensor.is_conj(), tensor.is_neg()
 
 
 def _example(node: Any) -> Any:

@@ -686,7 +686,10 @@ def test_resizing_with_antialiasing(compiled, mode):
 
         return resized(scale_factor=(0.6, 1.5)), resized(size=(1, 5), align_corners=True), resized(size=(12, 5))
 
-    check(resize, compiled(resize, fallback=False), torch.randn(2, 3, 10, 11))
+    run = compiled(resize, fallback=False)
+    check(resize, run, torch.randn(2, 3, 10, 11))
+    # PyTorch's weights of bytes are fixed-point numbers
+    check(resize, run, torch.randint(0, 256, (2, 3, 10, 11), dtype=torch.uint8), atol=1)
 
 
 def test_scatters_that_onnx_does_not_have(compiled):
@@ -736,6 +739,13 @@ def test_complex_numbers(compiled):
         return torch.view_as_complex(x.unflatten(-1, (4, 2))) * rotation, torch.fft.rfft(x), y.conj() * y, y[:0] * 2
 
     check(rotate, compiled(rotate, fallback=False), torch.randn(2, 5, 8), torch.randn(3, dtype=torch.complex64))
+
+
+def test_conjugated_views(compiled):
+    def conjugate(x):
+        return x.conj(), x[1:], x.conj()[:2]
+
+    check(conjugate, compiled(conjugate, fallback=False), torch.randn(3, dtype=torch.complex64))
 
 
 def test_the_exporters_messages_are_not_shown(compiled, caplog):

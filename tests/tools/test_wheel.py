@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
 import sys
 import types
-import zipfile
-from pathlib import Path
 
 import pytest
 
 import dml
 from dml.glslang import process
 from dml.runtime import native
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -78,31 +73,3 @@ def test_the_wheels_glslang_comes_before_the_paths(tmp_path, monkeypatch):
     assert process.executable.__wrapped__() == str(tmp_path / "wheel" / "glslangValidator")
     (tmp_path / "wheel" / "glslangValidator").unlink()
     assert process.executable.__wrapped__() == str(tmp_path / "path" / "glslangValidator")
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Build the wheel for .venv/'s Python with tools/wheel."""
-    folder = tmp_path_factory.mktemp("dist")
-    run = subprocess.run([ROOT / "tools" / "wheel", folder], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    assert Path(run.stdout.strip()).parent == folder
-    return Path(run.stdout.strip())
-
-
-@pytest.mark.slow
-def test_it_brings_kompute_glslang_shaders_and_licenses(wheel):
-    python = f"cp3{sys.version_info.minor}"
-    assert wheel.name.startswith(f"directml_vulkan-{dml.__version__}-{python}-{python}-manylinux_2_")
-    with zipfile.ZipFile(wheel) as archive:
-        files = {info.filename: info for info in archive.infolist()}
-        extension = next(archive.read(name) for name in files if name.startswith("dml/_vendor/kp."))
-    assert b"libvulkan.so.1\0" in extension  # the machine's loader, not a copy renamed by auditwheel
-    assert "dml/_vendor/glslang.so" in files
-    assert {name for name in files if name.startswith("dml/_vendor/licenses/LICENSE.")} == {
-        f"dml/_vendor/licenses/LICENSE.{project}"
-        for project in ("fmt", "glslang", "kompute", "pybind11", "spirv-tools")
-    }
-    kernels = [path.relative_to(ROOT / "shaders").as_posix() for path in (ROOT / "shaders").rglob("*.comp")]
-    assert {f"dml/_shaders/{kernel}" for kernel in kernels} <= files.keys()
-    assert sum(name.startswith("dml/_vendor/spirv/") for name in files) > 20

@@ -287,18 +287,29 @@ def _cubic(x: Tensor) -> Tensor:
     return torch.where(x < 1, (1.5 * x - 2.5) * x * x + 1, torch.where(x < 2, outer, 0.0))
 
 
-def _cumulative_sum(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
-    """Sums of half precision, which the exporter returns as FLOAT32."""
-    if dtype is not None or x.dtype not in (torch.float16, torch.bfloat16):
-        return NotImplemented
-    return x.float().cumsum(dim).to(x.dtype)
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def _in_float32(operator: Any) -> Callable[..., Any]:
+    """Return the operator for half precision, of which the exporter returns a FLOAT32 result."""
+
+    def reduced(x: Tensor, *arguments: Any, dtype: torch.dtype | None = None, **named: Any) -> Any:
+        if dtype is not None or x.dtype not in _HALVES:
+            return NotImplemented
+        return operator(x.float(), *arguments, **named).to(x.dtype)
+
+    return reduced
 
 
 def _extremum(operator: Any) -> Callable[..., Any]:
-    """Return the operator over all dimensions if none are named; the exporter requires names."""
+    """Return the operator over all dimensions if none are named, since the exporter requires names, and in FLOAT32 as
+    above."""
 
     def reduced(x: Tensor, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
-        return operator(x, list(range(x.ndim)), keepdim) if not dim and x.ndim else NotImplemented
+        is_half = x.dtype in _HALVES
+        if not is_half and (dim or not x.ndim):
+            return NotImplemented
+        return operator(x.float() if is_half else x, dim or list(range(x.ndim)), keepdim).to(x.dtype)
 
     return reduced
 
@@ -359,6 +370,14 @@ _SHIFTS = [
     for form in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")
 ]
 
+_SUMS = [
+    torch.ops.aten.sum.default,
+    torch.ops.aten.sum.dim_IntList,
+    torch.ops.aten.prod.default,
+    torch.ops.aten.prod.dim_int,
+    torch.ops.aten.cumsum.default,
+]
+
 _RESIZED = [
     torch.ops.aten.upsample_bilinear2d.vec,
     torch.ops.aten.upsample_bicubic2d.vec,
@@ -369,7 +388,7 @@ _RESIZED = [
 FAST_PATHS: dict[Any, Callable[..., Any]] = {
     torch.ops.aten.cross_entropy_loss.default: _cross_entropy,
     torch.ops.aten.copy.default: _copy,
-    torch.ops.aten.cumsum.default: _cumulative_sum,
+    **{operator: _in_float32(operator) for operator in _SUMS},
     torch.ops.aten.amax.default: _extremum(torch.ops.aten.amax.default),
     torch.ops.aten.amin.default: _extremum(torch.ops.aten.amin.default),
     torch.ops.aten.scatter_reduce.two: _scatter_reduce,

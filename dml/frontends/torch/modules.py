@@ -92,11 +92,11 @@ class OnDevice:
         written = set(signature.user_inputs_to_mutate.values())
         #: Per result of the program: the index of the input that it is written to, if any, and its argument spec.
         self._outputs = list(zip(_written(program), [spec.arg for spec in results(signature)], strict=True))
-        #: Names of complex results; the model returns pairs of real numbers.
-        self._complex = {
-            node.name
+        #: Data types by node. The model returns complex numbers as pairs; the exporter may mistake other types.
+        self._types = {
+            node.name: value.dtype
             for node in program.graph.nodes
-            if isinstance(value := node.meta.get("val"), torch.Tensor) and value.is_complex()
+            if isinstance(value := node.meta.get("val"), torch.Tensor)
         }
         model = to_onnx(program)
         names = [entry.name for entry in model.graph.input]
@@ -128,8 +128,8 @@ class OnDevice:
         array = next(arrays)
         if not isinstance(output, TensorArgument):
             return array.item()
-        tensor = to_tensor(array)
-        return torch.complex(*tensor.unbind(-1)) if output.name in self._complex else tensor
+        tensor, dtype = to_tensor(array), self._types[output.name]
+        return torch.complex(*tensor.unbind(-1)) if dtype.is_complex else tensor.to(dtype)
 
 
 class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)

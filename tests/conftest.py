@@ -112,14 +112,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep the garbage collector from visiting imported and collected objects, which stay until the end, and let it run
-    less often."""
+    """Keep the garbage collector from visiting imported and collected objects, which stay until the end."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(20_000)
         gc.enable()
 
 

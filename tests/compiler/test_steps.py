@@ -309,6 +309,8 @@ OF_ANY_SIZE = {
     "movement/gather.comp": "the coordinates of a tuple",
     "movement/scatter_mark.comp": "the coordinates of a tuple",
     "movement/scatter_write.comp": "the coordinates of a tuple",
+    "pooling/claim.comp": "the coordinates of a tuple",
+    "pooling/unpool.comp": "the coordinates of a tuple",
     "random/philox.comp": "rounds of the generator",
     "training/adam.comp": "elements of a vector",
 }

@@ -411,6 +411,20 @@ def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
     return not profile(target).shares_memory and sizes.outputs >= OUTPUTS_WORTH_THINNING
 
 
+#: Minimum stride with which windows of one channel are faster as a product even for few outputs: the direct kernel then
+#: reads most elements in vain.
+_FAR_APART = 4
+
+
+def is_worth_multiplying(sizes: WindowSizes, *, alone: bool) -> bool:
+    """Whether windows along one axis of one channel are multiplied as a matrix: rows of x that overlap.
+
+    alone: only the general kernel is left. A filter of few outputs that moves by one takes the direct kernel half the
+    time.
+    """
+    return alone or sizes.outputs >= _FEWEST_OUTPUTS or max(sizes.strides) >= _FAR_APART
+
+
 def is_worth_unfolding(target: Target, sizes: WindowSizes, bits: int, *, alone: bool) -> bool:
     """Whether to copy windows side by side, so that the convolution is a product: outputs share what the copy costs.
 

@@ -4,7 +4,7 @@ drivers."""
 from __future__ import annotations
 
 import pytest
-from convolution_cases import build, check, of
+from convolution_cases import BACKWARD, CONVOLUTION, build, check, of
 
 from dml.compiler.lowering import compile_operator
 from dml.compiler.selection.convolution import WindowSizes, direct_tile
@@ -34,18 +34,20 @@ FLAT = [
 LINES = [
     of(1, 1, 20, (1100,), (256,), strides=(64,)),
     of(1, 1, 9, (1, 130), (1, 40), strides=(1, 40)),
-    of(1, 1, 7, (90,), (64,)),
+    of(1, 1, 13, (90,), (64,)),
     of(1, 1, 16, (150,), (40,), strides=(3,), dilations=(2,)),
     of(1, 1, 12, (120, 1), (64, 1), strides=(8, 1)),
     of(1, 1, 10, (4, 64), (1, 32), strides=(1, 32)),
 ]
-#: The same with padding, several channels or groups, or places that are not evenly spaced: other kernels.
+#: The same with padding, several channels or groups, places that are not evenly spaced, or few outputs of windows that
+#: move by one: other kernels.
 NO_LINES = [
     of(1, 1, 8, (100,), (64,), start=(3,), strides=(4,)),
     of(1, 1, 8, (60,), (64,), end=(9,), strides=(2,)),
     of(1, 2, 8, (100,), (64,), strides=(4,)),
     of(2, 1, 8, (100,), (64,), strides=(4,)),
     of(1, 1, 8, (5, 40), (1, 30), strides=(1, 2)),
+    of(1, 1, 7, (90,), (64,)),
 ]
 #: Windows that are copied side by side: padded, of several channels and groups, cut at the end, apart in a plane.
 UNFOLDED = [
@@ -71,6 +73,15 @@ def test_windows_of_one_channel_along_an_axis_are_a_product(case):
     program = compile_operator(desc, Target(DeviceClass.CPU))
     labels = [dispatch.label for dispatch in program.dispatches]
     assert ("gemm/tiled.comp" in labels) == (case in LINES)
+
+
+def test_a_backward_window_of_which_every_second_element_counts(device):
+    """One result, and a stride of two: the window's other elements fall between those of x."""
+    case = of(1, 1, 20, (101,), (201,), strides=(2,), start=(200,), end=(200,))
+    desc, *more = build("FLOAT32", 2, direction=BACKWARD, mode=CONVOLUTION, **case)
+    labels = [dispatch.label for dispatch in compile_operator(desc, Target(DeviceClass.CPU)).dispatches]
+    assert labels == ["gemm/tiled.comp"]
+    check(device, desc, *more)
 
 
 @pytest.mark.parametrize("case", UNFOLDED, ids=range(len(UNFOLDED)))

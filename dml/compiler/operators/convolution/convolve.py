@@ -42,6 +42,7 @@ from dml.compiler.selection.convolution import (
     implicit_matrix_tile,
     implicit_tile,
     is_cheaper_by_winograd,
+    is_worth_multiplying,
     is_worth_thinning,
     is_worth_unfolding,
     joins_images,
@@ -127,12 +128,13 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         for each, strip in zip(sums, strips, strict=True):
             depthwise(builder, each, strip, finish)
         return
-    line = with_taps_as_channels(sums[0]) if len(sums) == 1 else None
-    if line is not None and is_product(line):
-        by_product(builder, line, finish)
-        return
     directs = _of_all(direct_tile(builder.target, each.sizes) for each in sums)
     alone = directs is None
+    if len(sums) == 1 and is_worth_multiplying(sums[0].sizes, alone=alone):
+        line = with_taps_as_channels(sums[0])
+        if line is not None and is_product(line):
+            by_product(builder, line, finish)
+            return
     if len(sums) == 1 and is_worth_unfolding(builder.target, sums[0].sizes, bits, alone=alone):
         columns = unfolded(builder, sums[0])
         if columns is not None:

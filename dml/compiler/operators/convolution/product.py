@@ -77,7 +77,7 @@ def with_taps_as_channels(sums: WindowedSum) -> WindowedSum | None:
     if any((count - 1) * step + (taps - 1) * dilation >= size for count, step, taps, dilation, size in reach):
         return None  # the last windows are in the end padding
     (axis,) = long
-    taps, tap = windows.taps[axis], weights.strides[3 + axis]
+    taps, tap = windows.taps[axis], weights.strides[3 + axis] * windows.step[axis]
     steps = [stride * step for stride, step in zip(x.strides[2:], windows.strides, strict=True)]
     begin = sum(stride * index for stride, index in zip(weights.strides[3:], windows.first, strict=True))
     one = (1, 1, 1)

@@ -52,8 +52,12 @@ class SearchOptions:
         if name not in _FIELDS:
             raise DMLError(f"search options: no option {name!r}; there are {', '.join(_FIELDS)}")
         kind = type(getattr(self, name))
-        is_number = isinstance(value, int | float) or (hasattr(value, "__float__") and np.ndim(value) == 0)
-        if not is_number or (kind is int and not float(value).is_integer()):
+        try:
+            is_number = np.ndim(value) == 0 and not isinstance(value, str | bytes) and not np.iscomplexobj(value)
+            number = float(value) if is_number else None
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is None or (kind is int and not number.is_integer()):
             raise DMLError(f"search options: {name} takes a value of type {kind.__name__}, found {value!r}")
         setattr(self, name, kind(value))
 

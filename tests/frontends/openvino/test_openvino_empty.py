@@ -54,6 +54,7 @@ EMPTY = {
     "sums": (lambda a: o.cum_sum(a, np.array(1)), (2, 0, 3)),
     "broadcast": (lambda a: o.broadcast(a, np.array([2, 0, 3])), (1, 3)),
     "shape": (o.shape_of, (2, 0, 3)),
+    "places": (lambda a: [o.non_zero(a, kind) for kind in ("i64", "i32")], (2, 0, 3)),
     "normalization": (lambda a: o.batch_norm_inference(a, ONES, ONES, ONES, ONES, 1e-5), (0, 3, 2)),
     "convolution": (
         lambda a: o.convolution(a, o.constant(random(3, 2, 1, 1)), [1, 1], [0, 0], [0, 0], [1, 1]),

@@ -155,6 +155,8 @@ def test_misuse_is_refused(builder):
         pydirectml.join([], 0)
     with pytest.raises(TypeError, match="missing arguments: normalize_variance, epsilon"):
         pydirectml.mean_variance_normalization(x)
+    with pytest.raises(TypeError, match=r"join: input must be Sequence\[Expression\], found int"):
+        pydirectml.join([1], 0)
     with pytest.raises(TypeError, match=r"pydirectml\.add: b must be Expression, found float"):
         pydirectml.add(x, 2.0)
     with pytest.raises(TypeError, match=r"fused_activation must be FusedActivation \| None, found int"):

@@ -38,11 +38,13 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             for cls in (Expression, FusedActivation):
-                wanted = hints[name] == cls.__name__ or (hints[name] == f"{cls.__name__} | None" and value is not None)
-                if wanted and not isinstance(value, cls):
-                    raise TypeError(
-                        f"pydirectml.{function.__name__}: {name} must be {hints[name]}, found {type(value).__name__}"
-                    )
+                one = hints[name] == cls.__name__ or (hints[name] == f"{cls.__name__} | None" and value is not None)
+                items = value if hints[name] == f"Sequence[{cls.__name__}]" else [value] if one else []
+                for item in items:
+                    if not isinstance(item, cls):
+                        raise TypeError(
+                            f"pydirectml.{function.__name__}: {name} must be {hints[name]}, found {type(item).__name__}"
+                        )
         return function(*args, **kwargs)
 
     return call

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from dml.compiler.selection import compile_cost, max_steps, reads_texels, tile_compilation
+from dml.compiler.selection import compile_cost, max_steps, reads_texels, single_stores, tile_compilation
 from dml.compiler.selection.devices import (
     filling,
     half_matrices,
@@ -523,7 +523,7 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool
     if sizes.inputs != 1 or sizes.taps[0] > max_steps(target):
         return None
     if profile(target).slow_compiler:
-        return _strip_of_cpus(target, sizes) if math.prod(sizes.taps) <= MOST_TAPS else None
+        return _strip_of_cpus(target, sizes, bits) if math.prod(sizes.taps) <= MOST_TAPS else None
     fitting = []
     height = sizes.places[1]
     strips = (*sorted(ROWS_OF_STRIPS, key=lambda rows: -height % rows), *_SHORTER_STRIPS)
@@ -543,7 +543,7 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool
     return tuned(target, "convolution", lambda: f"depthwise {bits} bits {_work(sizes)}", fitting[0], lambda: fitting)
 
 
-def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
+def _strip_of_cpus(target: Target, sizes: WindowSizes, bits: int) -> DepthwiseTile:
     """Return the first strip unless windows are dilated, so that layers share a kernel.
 
     MobileNetV2 hardly gains by the cheapest strip for each layer. Small dilated images leave much of the first strip
@@ -557,7 +557,8 @@ def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
         return tile.tiles(height, 0) * tile.tiles(width, 1) * each_tile
 
     gaps = _gap(sizes, 1), _gap(sizes, 2)
-    flat = FLAT_STRIPS if height == 1 else ()
+    # SwiftShader takes gigabytes to compile sixteen atomic stores of halves in a row.
+    flat = FLAT_STRIPS if height == 1 and (bits == 32 or bits in single_stores(target)) else ()
     strips = [DepthwiseTile(rows, columns, gaps) for rows, columns in (*flat, *STRIPS)]
     rule = strips[0] if flat or gaps == (1, 1) else min(strips, key=cost)
     return tuned(target, "convolution", lambda: f"depthwise {_work(sizes, per_image=True)}", rule, lambda: strips)

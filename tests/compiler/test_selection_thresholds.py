@@ -49,10 +49,10 @@ CROSSED = [
     ("convolution", "_FEWEST_INVOCATIONS_OF_GPUS", 0, "CONVOLUTION", "discrete"),
     ("convolution", "_FEWEST_OUTPUTS", 0, "CONVOLUTION", "discrete"),
 ]
-#: Thresholds of graphs: tests/graph/test_blocks.py and test_selection_sizes.py run both sides.
+#: Both sides run in tests/graph/test_blocks.py, test_selection_sizes.py and test_thinned_and_flat.py.
 RUN_ELSEWHERE = {
     "stored_weights": {"_FEW_ROWS", "_FEW_ROWS_OF_CPUS", "_PART_BYTES"},
-    "convolution": {"_ADDED_SEPARATELY"},
+    "convolution": {"_ADDED_SEPARATELY", "_FAR_APART"},
 }
 #: Numbers that are not thresholds by size, by reason.
 NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {

@@ -22,9 +22,8 @@ from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.frontends.meaning.blocks import dequantized, narrow, reshaped_blocks
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import broadcast_sizes, with_rank
-from dml.tensors import data_type_of
 
-from .ir import ELEMENT_TYPES, IrLayer, Network, decompressed
+from .ir import ELEMENT_TYPES, IrLayer, Network, decompressed, device_type
 
 if TYPE_CHECKING:
     from .convert import IrContext
@@ -58,10 +57,16 @@ class Compressed:
     element_type: str
     zero: _Array | None = None
     scale: _Array | None = None
-    _value: Tensor | _Array | None = field(default=None, repr=False)
-    #: The node of the bytes, for all values made from this one, and this value's node of the scales.
+    #: The node of the bytes, for all values made from this one by ``replace``.
     _bytes: list[Tensor] = field(default_factory=list, repr=False)
-    _scales: list[Tensor] = field(default_factory=list, repr=False)
+    #: Of this value alone: the value for any layer, and the node of the scales.
+    _value: Tensor | _Array | None = field(default=None, init=False, repr=False)
+    _scales: Tensor | None = field(default=None, init=False, repr=False)
+
+    @property
+    def data_type(self) -> DML_TENSOR_DATA_TYPE:
+        """The value's data type on the device."""
+        return device_type(np.dtype(ELEMENT_TYPES[self.element_type]))
 
     def value(self, graph: Builder) -> Tensor | _Array:
         """Return the value for any layer: an array if it is small, else a tensor that the device dequantizes."""
@@ -109,16 +114,16 @@ class Compressed:
         """Return the bytes and the scales, one node each for all readers: a file's bytes are read once."""
         if not self._bytes:
             self._bytes.append(graph.constant(self.data))
-        if not self._scales and self.scale is not None:
-            self._scales.append(graph.constant(self.scale))
-        return self._bytes[0], self._scales[0] if self._scales else None
+        if self._scales is None and self.scale is not None:
+            self._scales = graph.constant(self.scale)
+        return self._bytes[0], self._scales
 
     def _numbers(self, codes: Tensor, sizes: tuple[int, ...], scale: Tensor | None) -> Tensor:
         """Return the values of codes in the value's data type."""
         numbers = _looked_up(codes, self.kind, sizes)
         if scale is not None:
             numbers = _scaled_blocks(numbers, scale)
-        return _as_type(numbers, _data_type(self.element_type))
+        return _as_type(numbers, self.data_type)
 
     def rows(self, graph: Builder, indices: Tensor) -> Tensor | None:
         """Return the rows of codes of floats at the indices; None if they are no whole bytes, or if rows share
@@ -139,10 +144,8 @@ class Compressed:
         data, scales = self._constants(graph)
         if self.kind in _CODES:
             return self._numbers(data, self.sizes, scales)
-        is_float = self.element_type in _FLOATS
-        wanted = _data_type(self.element_type)
         floats = enums.DML_TENSOR_DATA_TYPE_FLOAT16
-        if not is_float or wanted != floats:
+        if self.data_type != floats:
             floats = enums.DML_TENSOR_DATA_TYPE_FLOAT32
         kind = _INTEGERS[self.kind][0]
         numbers = narrow(data, self.sizes, kind)
@@ -152,8 +155,7 @@ class Compressed:
         if self.zero is not None:
             scales = scales.broadcast(broadcast_sizes(scales.sizes, self.zero.shape))
         points = None if self.zero is None else graph.constant(self.zero, kind)
-        result = dequantized(numbers, scales, points)
-        return _as_type(result, wanted)
+        return _as_type(dequantized(numbers, scales, points), self.data_type)
 
 
 def _as_type(x: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
@@ -174,7 +176,7 @@ def _looked_up(data: Tensor, kind: str, sizes: tuple[int, ...]) -> Tensor:
 def _rows_of(x: Tensor, start: int, count: int) -> Tensor:
     """Return rows along the first dimension."""
     rest = x.sizes[1:]
-    return op.slice_(x, [start, *(0 for _ in rest)], [count, *rest], [1] * x.rank)
+    return op.slice_(x, [start, *(0 for _ in rest)], [count, *rest])
 
 
 def _scaled_blocks(numbers: Tensor, scale: Tensor) -> Tensor:
@@ -186,13 +188,6 @@ def _scaled_blocks(numbers: Tensor, scale: Tensor) -> Tensor:
         counts += [count] if count in (1, size) else [count, 1]
     wide = _as_type(scale, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
     return (numbers.reshape(*split) * wide.reshape(*counts)).reshape(*numbers.sizes)
-
-
-def _data_type(element_type: str) -> DML_TENSOR_DATA_TYPE:
-    """Return the device's data type; it holds double and bfloat16 as FLOAT32."""
-    if element_type in ("f64", "bf16"):
-        return enums.DML_TENSOR_DATA_TYPE_FLOAT32
-    return data_type_of(ELEMENT_TYPES[element_type])
 
 
 def _spread(parameter: _Array, sizes: tuple[int, ...]) -> _Array:
@@ -222,7 +217,7 @@ def _converted(c: IrContext) -> Compressed | None:
     if wanted not in _FLOATS:
         return None
     if isinstance(value, Compressed):
-        return replace(value, element_type=wanted, _value=None, _scales=[])
+        return replace(value, element_type=wanted)
     kind = {"uint8": "u8", "int8": "i8"}.get(value.dtype.name) if isinstance(value, np.ndarray) else None
     if kind is None or not value.size:
         return None
@@ -244,7 +239,7 @@ def _shifted(c: IrContext) -> Compressed | None:
     _, least, most = _INTEGERS[numbers.kind]
     if not np.all((own >= least) & (own <= most) & (own == np.floor(own))):
         return None
-    return replace(numbers, zero=own.astype(np.int16), _value=None, _scales=[])
+    return replace(numbers, zero=own.astype(np.int16))
 
 
 def _scaled(c: IrContext) -> Compressed | None:
@@ -253,7 +248,7 @@ def _scaled(c: IrContext) -> Compressed | None:
             own = _parameter(numbers, scale)
             if own is not None:
                 own = own if own.dtype == np.float16 else own.astype(np.float32)
-                return replace(numbers, scale=own, _value=None, _scales=[])
+                return replace(numbers, scale=own)
     return None
 
 
@@ -283,7 +278,7 @@ def _reshaped(c: IrContext) -> Compressed | None:
     zero, scale = parameter(value.zero), parameter(value.scale)
     if (zero is None) != (value.zero is None) or (scale is None) != (value.scale is None):
         return None
-    return replace(value, sizes=sizes, zero=zero, scale=scale, _value=None, _scales=[])
+    return replace(value, sizes=sizes, zero=zero, scale=scale)
 
 
 _LAYERS: dict[str, Callable[[IrContext], Compressed | None]] = {

@@ -12,14 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 import dml.graph.operations as op
-from dml import enums
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.frontends.openvino.compressed import Compressed, compressed, constant
-from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, with_sizes
+from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, device_type, with_sizes
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import checked_axis
-from dml.tensors import data_type_of
 
 #: A value between layers: a graph tensor, or an array known on the host (constants and shape arithmetic).
 IrValue = Tensor | npt.NDArray[Any]
@@ -88,7 +86,7 @@ class IrContext:
     def as_tensor(self, value: IrValue) -> Tensor:
         if isinstance(value, Tensor):
             return value
-        return self.graph.constant(value if value.ndim else value.reshape(1), _data_type(value.dtype))
+        return self.graph.constant(value if value.ndim else value.reshape(1), device_type(value.dtype))
 
     def tensors(self) -> list[Tensor]:
         return [self.as_tensor(value) for value in self.values]
@@ -136,27 +134,17 @@ class IrContext:
     @property
     def data_type(self) -> DML_TENSOR_DATA_TYPE:
         """Data type of the first output."""
-        return _data_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[0].element_type]))
+        return device_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[0].element_type]))
 
     def converted(self, value: Tensor, index: int) -> Tensor:
         """Cast the value to the data type of an output."""
-        kind = _data_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[index].element_type]))
+        kind = device_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[index].element_type]))
         return value if value.data_type == kind else op.cast(value, kind)
 
     def error(self, message: str, hresult: HRESULT = HRESULT.E_INVALIDARG) -> DMLError:
         error = DMLError(message, hresult)
         error.at(str(self.layer), "model")
         return error
-
-
-def _data_type(dtype: np.dtype[Any]) -> DML_TENSOR_DATA_TYPE:
-    """Return a dtype's data type: booleans are UINT8; double and bfloat16 are computed as FLOAT32.
-
-    FLOAT32 holds every bfloat16 exactly.
-    """
-    if dtype.name in ("float64", "bfloat16"):
-        return enums.DML_TENSOR_DATA_TYPE_FLOAT32
-    return data_type_of(dtype)
 
 
 class BuiltNetwork:

@@ -31,9 +31,13 @@ def _dtype(c: IrContext) -> np.dtype[Any]:
     return found
 
 
-def _is_empty(c: IrContext, index: int) -> bool:
+def _given_sizes(c: IrContext, index: int) -> tuple[int, ...]:
     source, output = c.layer.inputs[index]
-    return 0 in source.outputs[output].sizes
+    return source.outputs[output].sizes
+
+
+def _is_empty(c: IrContext, index: int) -> bool:
+    return 0 in _given_sizes(c, index)
 
 
 def _filled(number: float) -> Callable[[IrContext], _Array]:
@@ -60,6 +64,10 @@ def _padded(c: IrContext) -> _Array | None:
     return np.full(c.layer.outputs[0].sizes, value, _dtype(c))
 
 
+def _places(c: IrContext) -> _Array:
+    return np.zeros((len(_given_sizes(c, 0)), 0), _dtype(c))
+
+
 def _updated(c: IrContext) -> IrValue | None:
     """Return the data that nothing updates."""
     return c.value(0) if _is_empty(c, 2) else None
@@ -69,6 +77,6 @@ _RULES: dict[str, Callable[[IrContext], IrValue | None]] = {
     "ReduceSum": _reduced(0), "ReduceMean": _reduced(0), "ReduceL1": _reduced(0), "ReduceL2": _reduced(0),
     "ReduceProd": _reduced(1), "ReduceLogicalAnd": _reduced(1), "ReduceLogicalOr": _reduced(0),
     "ReduceMax": _extreme("min"), "ReduceMin": _extreme("max"),
-    "MatMul": _filled(0), "Einsum": _filled(0), "Pad": _padded, "ScatterUpdate": _updated,
-    "ScatterElementsUpdate": _updated, "ScatterNDUpdate": _updated,
+    "MatMul": _filled(0), "Einsum": _filled(0), "NonZero": _places, "Pad": _padded,
+    "ScatterUpdate": _updated, "ScatterElementsUpdate": _updated, "ScatterNDUpdate": _updated,
 }  # fmt: skip

@@ -17,11 +17,14 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from dml import enums
+from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.files import reading
 from dml.frontends.extras import missing
 from dml.frontends.meaning.codes import NF4
 from dml.stored import check_unchanged, mapped
+from dml.tensors import data_type_of
 
 try:
     from defusedxml import DefusedXmlException
@@ -56,6 +59,16 @@ _FLOAT8 = {"f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
 _MAX_RANK = 8
 #: Largest dimension: DirectML's sizes have 32 bits.
 _MAX_SIZE = (1 << 32) - 1
+
+
+def device_type(dtype: np.dtype[Any]) -> DML_TENSOR_DATA_TYPE:
+    """Return a dtype's data type: booleans are UINT8; double and bfloat16 are computed as FLOAT32.
+
+    FLOAT32 holds every bfloat16 exactly.
+    """
+    if dtype.name in ("float64", "bfloat16"):
+        return enums.DML_TENSOR_DATA_TYPE_FLOAT32
+    return data_type_of(dtype)
 
 
 @dataclass(frozen=True)

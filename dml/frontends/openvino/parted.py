@@ -117,15 +117,15 @@ class PartedNetwork:
 
     def __init__(self, network: Network, device: Device, *, fallback: bool = True) -> None:
         host = on_host(network)
+        has_host = fallback and has_openvino()
         try:
-            check_types(network, HOST_TYPES if fallback and has_openvino() else ())
+            check_types(network, HOST_TYPES if has_host else ())
         except DMLError as error:
-            if not fallback or has_openvino():
+            if has_host or not fallback:
                 raise
             hint = "install openvino to run layers that it supports on its CPU plugin"
             raise DMLError(f"{error.message}; {hint}", error.hresult) from None
-        stopped = stopped_by_data(network)
-        if stopped and not (fallback and has_openvino()):
+        if not has_host and (stopped := stopped_by_data(network)):
             raise DMLError(
                 f"these layers loop until a computed value says so, which only the host can: "
                 f"{'; '.join(str(layer) for layer in network.layers if layer in stopped)}",

@@ -20,13 +20,9 @@ UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
 @layer("NonZero", counts=1)
 def nonzero(c: IrContext) -> Made:
-    source, index = c.layer.inputs[0]
-    sizes = source.outputs[index].sizes
-    if not sizes:
-        raise c.error("its input must not be a scalar")
-    if 0 in sizes:
-        return np.zeros((len(sizes), 0), np.int64)
     x = c.tensor(0)
+    if not c.layer.inputs[0][0].outputs[c.layer.inputs[0][1]].sizes:
+        raise c.error("its input must not be a scalar")
     if ELEMENT_BITS[x.data_type] == 64:
         x = op.logical_not(op.equals(x, c.as_tensor(np.zeros(1, numpy_dtype(x.data_type)))))
     outputs = {

@@ -33,18 +33,24 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """Raise TypeError, as PyDirectML does, if an argument is not the Expression or FusedActivation of the signature."""
     signature = inspect.signature(function)
     hints = {name: str(parameter.annotation) for name, parameter in signature.parameters.items()}
+    classes = {
+        name: cls
+        for name, hint in hints.items()
+        for cls in (Expression, FusedActivation)
+        if hint in (cls.__name__, f"{cls.__name__} | None", f"Sequence[{cls.__name__}]")
+    }
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         for name, value in signature.bind(*args, **kwargs).arguments.items():
-            for cls in (Expression, FusedActivation):
-                one = hints[name] == cls.__name__ or (hints[name] == f"{cls.__name__} | None" and value is not None)
-                items = value if hints[name] == f"Sequence[{cls.__name__}]" else [value] if one else []
-                for item in items:
-                    if not isinstance(item, cls):
-                        raise TypeError(
-                            f"pydirectml.{function.__name__}: {name} must be {hints[name]}, found {type(item).__name__}"
-                        )
+            hint, cls = hints[name], classes.get(name)
+            if cls is None or (value is None and hint.endswith(" | None")):
+                continue
+            for item in value if hint.startswith("Sequence") else [value]:
+                if not isinstance(item, cls):
+                    raise TypeError(
+                        f"pydirectml.{function.__name__}: {name} must be {hint}, found {type(item).__name__}"
+                    )
         return function(*args, **kwargs)
 
     return call

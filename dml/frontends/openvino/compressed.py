@@ -213,7 +213,7 @@ def compressed(c: IrContext) -> Compressed | None:
 
 
 def _converted(c: IrContext) -> Compressed | None:
-    value, wanted = c.given[0], c.layer.outputs[0].element_type
+    value, wanted = c.stored(0), c.layer.outputs[0].element_type
     if wanted not in _FLOATS:
         return None
     if isinstance(value, Compressed):
@@ -225,7 +225,7 @@ def _converted(c: IrContext) -> Compressed | None:
 
 
 def _shifted(c: IrContext) -> Compressed | None:
-    numbers, zero = c.given[:2]
+    numbers, zero = c.stored(0), c.stored(1)
     if (
         not _takes_parameters(numbers)
         or numbers.kind in _CODES
@@ -243,7 +243,8 @@ def _shifted(c: IrContext) -> Compressed | None:
 
 
 def _scaled(c: IrContext) -> Compressed | None:
-    for numbers, scale in (c.given[:2], c.given[1::-1]):
+    a, b = c.stored(0), c.stored(1)
+    for numbers, scale in ((a, b), (b, a)):
         if _takes_parameters(numbers) and numbers.scale is None:
             own = _parameter(numbers, scale)
             if own is not None:
@@ -267,7 +268,7 @@ def _parameter(numbers: Compressed, value: Any) -> _Array | None:
 
 
 def _reshaped(c: IrContext) -> Compressed | None:
-    value, sizes = c.given[0], c.layer.outputs[0].sizes
+    value, sizes = c.stored(0), c.layer.outputs[0].sizes
     if not isinstance(value, Compressed) or prod(sizes) != prod(value.sizes):
         return None
 

@@ -119,10 +119,14 @@ class IrContext:
             raise self.error(f"attribute {name} must have {count} items, found {found}")
         return found
 
-    def value(self, index: int) -> IrValue:
+    def stored(self, index: int) -> Any:
+        """Return an input's value; a constant that stays compressed as such."""
         if index >= len(self.given):
             raise self.error(f"input {index} is missing")
-        given = self.given[index]
+        return self.given[index]
+
+    def value(self, index: int) -> IrValue:
+        given = self.stored(index)
         value: IrValue = given.value(self.graph) if isinstance(given, Compressed) else given
         return value
 

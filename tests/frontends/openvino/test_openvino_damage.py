@@ -44,6 +44,26 @@ def sliced(x: Any) -> Any:
     return o.slice(x, np.array([1]), np.array([3]), np.array([1]), np.array([2]))
 
 
+def decompressed(x: Any) -> Any:
+    numbers = o.convert(o.constant(np.ones((4, 8, 8), np.uint8)), "f32")
+    weights = o.multiply(o.subtract(numbers, np.float32(3)), np.ones((4, 8, 1), np.float32))
+    rows = o.reshape(x, np.array([1, 32]), False)
+    return o.matmul(rows, o.reshape(weights, np.array([8, 32]), False), False, True)
+
+
+def without_elements(x: Any) -> Any:
+    rows = o.slice(x, np.array([0]), np.array([0]), np.array([1]), np.array([2]))
+    return o.concat([o.reduce_sum(rows, np.array([2]), True), o.pad(rows, [0, 0, 1, 0], [0, 0, 0, 0], "constant")], 2)
+
+
+def clamped(x: Any) -> Any:
+    return o.clamp(o.convert(x, "i32"), -1.0, 3.0)
+
+
+def pooled(x: Any) -> Any:
+    return o.max_pool(x, [1, 1], [1, 1], [0, 0], [0, 0], [2, 2]).output(0)
+
+
 WRONG = {
     "an axis": (lambda x: o.softmax(x, 1), r' axis="1"', ' axis="7"',
                 "Softmax.*: axis 7 is not a dimension of a tensor of rank 4"),
@@ -58,6 +78,8 @@ WRONG = {
                    r"GRUSequence.*: GRU\.WeightTensor: must have sizes \(1, 2, 9, 4\)"),
     "many axes": (resized, "<dim>8</dim>\\s*<dim>8</dim>\\s*</port>\\s*</output>", "<dim>8</dim></port></output>",
                   r"Interpolate.*do not become \(1, 2, 8\)"),
+    "a limit": (clamped, ' max="[^"]*"', ' max="nan"', "Clamp.*: min and max must be numbers, found -1.0 and nan"),
+    "a kernel": (pooled, ' kernel="[^"]*"', ' kernel="1,1,1"', "MaxPool"),
 }  # fmt: skip
 
 
@@ -69,6 +91,18 @@ def test_what_is_wrong_is_told(device: dml.Device, tmp_path: Path, what: str) ->
     assert count == 1
     path.write_text(changed, "utf-8")
     with pytest.raises(dml.DMLError, match=message):
+        read_model(path).compile(device)
+
+
+@pytest.mark.parametrize("layer", [o.multiply, o.subtract, lambda a, b: o.matmul(a, b, False, False)])
+def test_a_missing_input(device: dml.Device, tmp_path: Path, layer: Callable[[Any, Any], Any]) -> None:
+    path = saved(tmp_path, lambda x: layer(x, x))
+    text = path.read_text("utf-8")
+    for pattern in (r'<edge [^>]*to-layer="1" to-port="1" ?/>', r'(?s)<port id="1".*?</port>'):
+        text, count = re.subn(pattern, "", text)
+        assert count == 1
+    path.write_text(text, "utf-8")
+    with pytest.raises(dml.DMLError, match="input 1 is missing"):
         read_model(path).compile(device)
 
 
@@ -96,7 +130,10 @@ def damaged(text: str, chance: random.Random) -> str:
     return text[: found.start()] + text[found.end() :]
 
 
-@pytest.mark.parametrize("make", [transposed, resized, recurrent, sliced, lambda x: o.split(x, 1, 2).output(0)])
+MODELS = (transposed, resized, recurrent, sliced, decompressed, without_elements, clamped, pooled)
+
+
+@pytest.mark.parametrize("make", [*MODELS, lambda x: o.split(x, 1, 2).output(0)])
 def test_damaged_files_are_models_or_dml_errors(device: dml.Device, tmp_path: Path, make: Callable[[Any], Any]) -> None:
     path = saved(tmp_path, make)
     text, chance = path.read_text("utf-8"), random.Random(0)

@@ -19,7 +19,7 @@ def matmul(c: IrContext) -> IrValue:
     a, turn_a, turn_b = c.tensor(0), c.layer.flag("transpose_a"), c.layer.flag("transpose_b")
     if a.rank == 1:
         a, turn_a = a.packed().view((1, a.sizes[0])), False
-    weights = c.given[1]
+    weights = c.stored(1)
     is_matrix = isinstance(weights, Compressed) and len(weights.sizes) == 2
     parts = weights.parts(c.graph, _LOOKED_UP) if is_matrix else []
     if not parts:

@@ -21,7 +21,7 @@ def gather(c: IrContext) -> IrValue:
     axis, batches = c.integers(2)[0], c.layer.integer("batch_dims", 0)
     if all(isinstance(value, np.ndarray) for value in c.given[:2]) and not batches:
         return c.on_numbers(np.take, np.asarray(c.values[0]), np.asarray(c.values[1]), axis)
-    table, indices = c.given[0], c.tensor(1)
+    table, indices = c.stored(0), c.tensor(1)
     if indices.desc.dtype.itemsize < 4:  # opset1 takes any integers
         indices = op.cast(indices, enums.DML_TENSOR_DATA_TYPE_INT32)
     if isinstance(table, Compressed) and not batches and axis in (0, -len(table.sizes)):

@@ -26,7 +26,9 @@ def shape_of(c: IrContext) -> IrValue:
 @layer("Reshape", "Squeeze", "Unsqueeze")
 def reshape(c: IrContext) -> IrValue:
     value = c.value(0)
-    return value.reshape(*c.sizes) if isinstance(value, Tensor) else value.reshape(c.layer.outputs[0].sizes)
+    if isinstance(value, Tensor):
+        return value.reshape(*c.sizes)
+    return c.on_numbers(np.reshape, value, c.layer.outputs[0].sizes)
 
 
 @layer("Transpose")

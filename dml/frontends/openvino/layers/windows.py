@@ -79,8 +79,8 @@ def transposed_convolution(c: IrContext) -> IrValue:
 
 def _pooled(c: IrContext, x: Tensor) -> dict[str, Any]:
     """Return the arguments of every pooling; output_sizes already contain the rounding."""
-    window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
-    dilations = c.layer.integers("dilations") or [1] * len(window)
+    window = c.layer.integers("kernel")
+    strides, dilations = (c.layer.integers(name) or [1] * len(window) for name in ("strides", "dilations"))
     start, end = padding(c, x.sizes[2:], window, strides, dilations)
     return {
         "window": _two(window, 1), "strides": _two(strides, 1), "dilations": _two(dilations, 1),
@@ -93,18 +93,18 @@ def max_pool(c: IrContext) -> IrValue | Sequence[IrValue]:
     x = c.tensor(0)
     (flat,) = _flat(x)
     shared = _pooled(c, x)
+    indices: Tensor | None = None
+    if 1 in c.read:
+        values, indices = op.max_pooling_with_indices(flat, **shared)
+    else:
+        values = op.max_pooling(flat, **shared)
     lasts = zip(shared["output_sizes"], shared["strides"], shared["start_padding"], flat.sizes[2:], strict=True)
+    # windows beyond the input, which rounding up adds; integers have OpenVINO's value there
     is_beyond = any((count - 1) * step - pad >= size for count, step, pad, size in lasts)
-
-    def limited(values: Tensor) -> Tensor:
-        """Give windows beyond the input, which rounding up adds, OpenVINO's value; integers have it."""
-        dtype = values.desc.dtype
-        return op.maximum(values, float(np.finfo(dtype).min)) if is_beyond and dtype.kind == "f" else values
-
-    if 1 not in c.read:
-        return limited(op.max_pooling(flat, **shared)).view(c.sizes)
-    values, indices = op.max_pooling_with_indices(flat, **shared)
-    values = limited(values)
+    if is_beyond and values.desc.dtype.kind == "f":
+        values = op.maximum(values, float(np.finfo(values.desc.dtype).min))
+    if indices is None:
+        return values.view(c.sizes)
     if is_beyond:
         planes = np.arange(prod(flat.sizes[:2]), dtype=np.uint32) * prod(flat.sizes[2:])
         first = c.graph.constant(planes.reshape(*flat.sizes[:2], 1, 1))  # OpenVINO's index where there is no element

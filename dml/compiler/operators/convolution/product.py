@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from dml.compiler.apply import copy_each
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.operators.convolution.windows import WindowedSum, Windows
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import ProductFinish, matmul
-from dml.compiler.operators.movement.views import raw
+from dml.compiler.operators.movement.fold import copy_windows
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression
 from dml.tensors import packed_strides
@@ -36,10 +34,14 @@ def is_strided_product(sums: WindowedSum) -> bool:
     windows, result = sums.windows, sums.result
     if windows.taps != (1, 1, 1) or windows.padding != (0, 0, 0) or windows.strides == (1, 1, 1):
         return False
-    ends = zip(result.sizes[2:], windows.strides, sums.x.sizes[2:], strict=True)
-    if any((count - 1) * step >= size for count, step, size in ends):
-        return False  # the last windows are in the end padding
-    return len(_merged(result.sizes[2:], result.strides[2:])[0]) <= 1
+    return _end_within_x(sums) and len(_merged(result.sizes[2:], result.strides[2:])[0]) <= 1
+
+
+def _end_within_x(sums: WindowedSum) -> bool:
+    """Whether the last windows of a sum without padding before x end within x, not in the end padding."""
+    windows = sums.windows
+    ends = zip(sums.result.sizes[2:], windows.strides, windows.taps, windows.dilations, sums.x.sizes[2:], strict=True)
+    return all((count - 1) * step + (taps - 1) * dilation < size for count, step, taps, dilation, size in ends)
 
 
 def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
@@ -68,25 +70,18 @@ def with_taps_as_channels(sums: WindowedSum) -> WindowedSum | None:
     None if there is more than one channel or group, or windows extend along several axes or beyond x. A short-time
     Fourier transform is such a convolution, with windows too wide for the other kernels.
     """
-    x, weights, windows, places = sums.x, sums.weights, sums.windows, sums.result.sizes[2:]
-    groups, outputs, inputs = weights.sizes[:3]
+    x, windows, places = sums.x, sums.windows, sums.result.sizes[2:]
+    groups, _, inputs = sums.weights.sizes[:3]
     long = [axis for axis in range(3) if windows.taps[axis] > 1]
     if groups * inputs > 1 or len(long) != 1 or windows.padding != (0, 0, 0) or windows.step[long[0]] < 0:
         return None
-    reach = zip(places, windows.strides, windows.taps, windows.dilations, x.sizes[2:], strict=True)
-    if any((count - 1) * step + (taps - 1) * dilation >= size for count, step, taps, dilation, size in reach):
-        return None  # the last windows are in the end padding
+    if not _end_within_x(sums):
+        return None
     (axis,) = long
-    taps, tap = windows.taps[axis], weights.strides[3 + axis] * windows.step[axis]
+    taps, apart = windows.taps[axis], windows.dilations[axis] * x.strides[2 + axis]
     steps = [stride * step for stride, step in zip(x.strides[2:], windows.strides, strict=True)]
-    begin = sum(stride * index for stride, index in zip(weights.strides[3:], windows.first, strict=True))
-    one = (1, 1, 1)
-    return replace(
-        sums,
-        x=x.view((x.sizes[0], taps, *places), (x.strides[0], windows.dilations[axis] * x.strides[2 + axis], *steps)),
-        weights=weights.view((1, outputs, taps, *one), (*weights.strides[:2], tap, 0, 0, 0), begin),
-        windows=Windows(one, (0, 0, 0), one, one, one, (0, 0, 0)),
-    )
+    view = x.view((x.sizes[0], taps, *places), (x.strides[0], apart, *steps))
+    return _of_channels(sums, view, taps, sums.weights.strides[3 + axis] * windows.step[axis])
 
 
 def unfolded(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum | None:
@@ -95,35 +90,29 @@ def unfolded(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum | None:
     None if the weights of an output channel, or the result's positions, are not evenly spaced.
     """
     x, weights, windows, places = sums.x, sums.weights, sums.windows, sums.result.sizes[2:]
-    groups, outputs, inputs = weights.sizes[:3]
+    groups, _, inputs = weights.sizes[:3]
     window = [stride * step for stride, step in zip(weights.strides[3:], windows.step, strict=True)]
     lengths, steps = _merged((inputs, *windows.taps), (weights.strides[2], *window))
     if len(lengths) > 1 or len(_merged(places, sums.result.strides[2:])[0]) > 1 or min(steps, default=0) < 0:
         return None
-    channels, one = inputs * math.prod(windows.taps), (1, 1, 1)
+    channels = inputs * math.prod(windows.taps)
     copy = builder.temporary(x.data_type, (x.sizes[0], groups * channels, *places))
     taken = (x.sizes[0], groups * inputs, *windows.taps, *places)
-    lines = ["bool locate(uint c[8], out uint s[5]) {", "    s[0] = c[0]; s[1] = c[1];"]
-    lines += [f"    s[{2 + d}] = c[{5 + d}] * STEP_{d} + c[{2 + d}] * DILATION_{d} - START_{d};" for d in range(3)]
-    lines.append("    return s[2] < source_SIZE_2 && s[3] < source_SIZE_3 && s[4] < source_SIZE_4;\n}")
-    builder.for_each(
-        "movement/unfold.comp",
-        raw(copy).view(taken, packed_strides(taken)),
-        {"source": raw(x)},
-        constants={f"STEP_{d}": windows.strides[d] for d in range(3)}
-        | {f"DILATION_{d}": windows.dilations[d] for d in range(3)}
-        | {f"START_{d}": np.int32(windows.padding[d]) for d in range(3)},
-        code="\n".join(lines),
-        split_axes=(0, 1),
-    )
-    begin = sum(stride * index for stride, index in zip(weights.strides[3:], windows.first, strict=True))
-    along = steps[0] if steps else 0
-    return replace(
-        sums,
-        x=copy,
-        weights=weights.view((groups, outputs, channels, *one), (*weights.strides[:2], along, 0, 0, 0), begin),
-        windows=Windows(one, (0, 0, 0), one, one, one, (0, 0, 0)),
-    )
+    by_window = copy.view(taken, packed_strides(taken))
+    copy_windows(builder, x, by_window, windows.strides, windows.dilations, windows.padding)
+    return _of_channels(sums, copy, channels, steps[0] if steps else 0)
+
+
+def _of_channels(sums: WindowedSum, x: Operand, channels: int, step: int) -> WindowedSum:
+    """Return the same sums over an x in which windows are ``channels`` input channels of a group.
+
+    step: between the weights of adjacent channels.
+    """
+    weights, one = sums.weights, (1, 1, 1)
+    begin = sum(stride * index for stride, index in zip(weights.strides[3:], sums.windows.first, strict=True))
+    sizes, strides = (*weights.sizes[:2], channels, *one), (*weights.strides[:2], step, 0, 0, 0)
+    windows = Windows(one, (0, 0, 0), one, one, one, (0, 0, 0))
+    return replace(sums, x=x, weights=weights.view(sizes, strides, begin), windows=windows)
 
 
 def _merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -6,6 +6,9 @@ The column tensor is 3-D, {N, C x window, blocks}, as the reference's text and e
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+import numpy as np
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
@@ -29,20 +32,28 @@ def _by_window(desc: _Fold, columns: Operand, spatial: tuple[int, ...]) -> Opera
     return split(split(columns, 2, blocks), 1, (channels, *desc.WindowSizes))
 
 
-def _constants(desc: _Fold) -> dict[str, Constant]:
+def _constants(strides: Sequence[int], dilations: Sequence[int], start: Sequence[int]) -> dict[str, Constant]:
     constants: dict[str, Constant] = {}
-    for k in range(desc.DimensionCount):
-        constants[f"STEP_{k}"] = desc.Strides[k]
-        constants[f"DILATION_{k}"] = desc.Dilations[k]
-        constants[f"START_{k}"] = desc.StartPadding[k]
+    for k, (step, dilation, before) in enumerate(zip(strides, dilations, start, strict=True)):
+        constants[f"STEP_{k}"] = step
+        constants[f"DILATION_{k}"] = dilation
+        constants[f"START_{k}"] = np.int32(before) if before < 0 else before
     return constants
 
 
-@lowering(d.DML_UNFOLD_OPERATOR_DESC)
-def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    source, columns = raw(builder["InputTensor"]), raw(builder["OutputTensor"])
-    result = _by_window(desc, columns, source.sizes[2:])
-    dimensions = desc.DimensionCount
+def copy_windows(
+    builder: ProgramBuilder,
+    source: Operand,
+    result: Operand,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    start: Sequence[int],
+) -> None:
+    """Copy the sliding windows of {N, C, spatial...} to {N, C, window..., blocks...}; padding is zero.
+
+    start: the padding before the source; a negative number skips its beginning.
+    """
+    source, result, dimensions = raw(source), raw(result), len(strides)
     lines = [f"bool locate(uint c[{result.rank}], out uint s[{source.rank}]) {{", "    s[0] = c[0]; s[1] = c[1];"]
     for k in range(dimensions):
         block, tap = f"c[{2 + dimensions + k}]", f"c[{2 + k}]"
@@ -53,10 +64,17 @@ def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
         "movement/unfold.comp",
         result,
         {"source": source},
-        constants=_constants(desc),
+        constants=_constants(strides, dilations, start),
         code="\n".join(lines),
         split_axes=(0, 1),
     )
+
+
+@lowering(d.DML_UNFOLD_OPERATOR_DESC)
+def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    source = builder["InputTensor"]
+    result = _by_window(desc, builder["OutputTensor"], source.sizes[2:])
+    copy_windows(builder, source, result, desc.Strides, desc.Dilations, desc.StartPadding)
 
 
 @lowering(d.DML_FOLD_OPERATOR_DESC)
@@ -73,7 +91,7 @@ def fold(desc: d.DML_FOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
             to,
             tensors,
             constants={
-                **_constants(desc),
+                **_constants(desc.Strides, desc.Dilations, desc.StartPadding),
                 **{f"FROM_{k}": begin for k, (begin, _) in enumerate(taps)},
                 **{f"TO_{k}": end for k, (_, end) in enumerate(taps)},
             },

@@ -42,36 +42,24 @@ def along_axes(
     ]
     is_half = source.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
     units = lines_of_windows(builder.target, lines, source.count, copied=is_half)
-    if units is None:
+    if units is None or not (is_half or DATA_TYPES[source.data_type].bits == WORD_BITS):
         return False
-    if is_half:
-        return _converted(builder, source, result, window, mean)
-    if DATA_TYPES[source.data_type].bits != WORD_BITS:
-        return False
+    pooled = result
+    if is_half:  # in FLOAT32
+        if WORD_BITS // 8 * max(source.count, result.count) > builder.target.max_region:
+            return False
+        wide, pooled = (builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, each.sizes) for each in (source, result))
+        apply(builder, Leaf(0), wide, [source])
+        source = wide
     for index, (line, unit) in enumerate(zip(lines, units, strict=True)):
         is_last = index == len(lines) - 1
         left = tuple(line.results if d == line.axis else size for d, size in enumerate(source.sizes))
-        into = result if is_last else builder.temporary(source.data_type, left)
+        into = pooled if is_last else builder.temporary(source.data_type, left)
         for y, x in in_parts([into, source], builder.target.max_region, (0, 1)):
             _line(builder, line, unit, x, y, window if mean is not None and is_last else {}, mean)
         source = into
-    return True
-
-
-def _converted(
-    builder: ProgramBuilder,
-    source: Operand,
-    result: Operand,
-    window: Mapping[str, Constant],
-    mean: Mapping[str, Constant] | None,
-) -> bool:
-    """Pool FLOAT16 volumes in FLOAT32; return False if the copies are too large."""
-    if WORD_BITS // 8 * max(source.count, result.count) > builder.target.max_region:
-        return False
-    wide, pooled = (builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, each.sizes) for each in (source, result))
-    apply(builder, Leaf(0), wide, [source])
-    along_axes(builder, wide, pooled, window, mean=mean)
-    apply(builder, Leaf(0), result, [pooled])
+    if is_half:
+        apply(builder, Leaf(0), result, [pooled])
     return True
 
 

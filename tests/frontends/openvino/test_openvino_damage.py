@@ -60,6 +60,10 @@ def clamped(x: Any) -> Any:
     return o.clamp(o.convert(x, "i32"), -1.0, 3.0)
 
 
+def reshaped(x: Any) -> Any:
+    return o.add(o.reduce_sum(x, np.arange(4)), o.reshape(np.ones(35, np.float32), np.array([5, 7]), False))
+
+
 def pooled(x: Any) -> Any:
     return o.max_pool(x, [1, 1], [1, 1], [0, 0], [0, 0], [2, 2]).output(0)
 
@@ -79,7 +83,8 @@ WRONG = {
     "many axes": (resized, "<dim>8</dim>\\s*<dim>8</dim>\\s*</port>\\s*</output>", "<dim>8</dim></port></output>",
                   r"Interpolate.*do not become \(1, 2, 8\)"),
     "a limit": (clamped, ' max="[^"]*"', ' max="nan"', "Clamp.*: min and max must be numbers, found -1.0 and nan"),
-    "a kernel": (pooled, ' kernel="[^"]*"', ' kernel="1,1,1"', "MaxPool"),
+    "sizes of a constant": (reshaped, r'(?s)(type="Reshape".*?<output>.*?<dim>)5', r"\g<1>6",
+                            "Reshape.*cannot reshape array of size 35"),
 }  # fmt: skip
 
 
@@ -104,6 +109,17 @@ def test_a_missing_input(device: dml.Device, tmp_path: Path, layer: Callable[[An
     path.write_text(text, "utf-8")
     with pytest.raises(dml.DMLError, match="input 1 is missing"):
         read_model(path).compile(device)
+
+
+def test_windows_without_strides(device: dml.Device, tmp_path: Path) -> None:
+    path = saved(tmp_path, pooled)
+    text, count = re.subn(' strides="[^"]*"', "", path.read_text("utf-8"))
+    assert count == 1
+    path.write_text(text, "utf-8")
+    x = np.arange(32, dtype=np.float32).reshape(1, 2, 4, 4)
+    (found,) = read_model(path).compile(device)({"x": x}).values()
+    windows = np.lib.stride_tricks.sliding_window_view(x, (2, 2), axis=(2, 3))
+    np.testing.assert_array_equal(found, windows.max(axis=(-2, -1)))
 
 
 def test_a_slice_of_nothing(device: dml.Device, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from dml.capability import supports_in_place
 from dml.compiler.apply import apply
-from dml.compiler.builder import OperandOrArray, ProgramBuilder
+from dml.compiler.builder import OperandOrArray, ProgramBuilder, TooLargeError
+from dml.compiler.data_types import DATA_TYPES, UNSIGNED
 from dml.compiler.kernels import sources
 from dml.compiler.memory import place_temporaries
 from dml.compiler.program import Dispatch, Operand, Program, Region, Space, fast_replace
@@ -132,7 +133,54 @@ def lower(desc: OperatorDesc, builder: ProgramBuilder) -> None:
     if function is None:
         raise DMLError(f"{type(desc).__name__}: this operator is not implemented", HRESULT.E_NOTIMPL)
     builder.operator = type(desc).__name__
-    function(desc, builder)
+    try:
+        with builder.attempt():
+            function(desc, builder)
+    except TooLargeError as error:
+        try:
+            with builder.attempt():
+                _lower_packed(function, desc, builder)
+        except TooLargeError:
+            raise error from None
+
+
+def _lower_packed(function: Lowering, desc: OperatorDesc, builder: ProgramBuilder) -> None:
+    """Lower an operator with row-major copies in place of tensors beyond a binding that have other strides.
+
+    Cut along its outer dimensions, a channels-last image spans as much as the whole; its copy does not.
+    """
+    results: list[tuple[Operand, Operand]] = []
+
+    def packed(given: Operand | None, *, is_result: bool) -> Operand | None:
+        if given is None or given.region.size <= builder.target.max_region or given.is_packed:
+            return given
+        once = tuple(size if stride else 1 for size, stride in zip(given.sizes, given.strides, strict=True))
+        own = builder if is_result else builder.prepare(given)
+        copy = own.temporary(given.computed_type, once)
+        if is_result:
+            results.append((given, copy))
+        else:
+            _copy(own, copy, given.view(once, given.strides))
+        return copy.broadcast(given.sizes)
+
+    operands = dict(builder.operands)
+    for fields, is_result in ((desc.inputs(), False), (desc.outputs(), True)):
+        for name, _ in fields:
+            given = operands.get(name)
+            if isinstance(given, tuple):
+                operands[name] = tuple(o for each in given if (o := packed(each, is_result=is_result)) is not None)
+            else:
+                operands[name] = packed(given, is_result=is_result)
+    function(desc, builder.scope(operands))
+    for result, copy in results:
+        _copy(builder, result, copy)
+
+
+def _copy(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
+    if result.epilogue is None:  # all bits, NaN's included
+        unsigned = UNSIGNED[DATA_TYPES[result.data_type].bits]
+        result, source = result.as_type(unsigned), source.as_type(unsigned)
+    apply(builder, Leaf(0), result, [source])
 
 
 def compile_operator(desc: OperatorDesc, target: Target) -> Program:

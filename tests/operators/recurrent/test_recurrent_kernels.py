@@ -156,3 +156,14 @@ def test_weights_of_both_directions(seen_as: Callable[..., dml.Device], axis: st
         seen_as(axis, max_storage_buffer_range=45_312),
         Case("LSTM", (3, 2, 6, 40), "BIDIRECTIONAL", data_type=data_type),
     )
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("kind", ["GRU", "LSTM", "RNN"])
+def test_weights_of_one_direction(seen_as: Callable[..., dml.Device], kind: str, direction: str) -> None:
+    """The weights of a single direction exceed a binding: steps are composed of products in parts."""
+    case = Case(kind, (3, 2, 6, 40), direction, lengths=(3, 1))
+    device = seen_as(max_storage_buffer_range=4_352)
+    program = device.compile_operator(device.create_operator(describe(case, data(case)))).program
+    assert not any("pack" in dispatch.label for dispatch in program.dispatches)
+    check(device, case)

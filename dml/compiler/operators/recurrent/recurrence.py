@@ -2,11 +2,13 @@
 
 If shared memory holds the state of a workgroup's sequences, each workgroup loops over the steps, in one dispatch or,
 for long loops, in several that pass the state on. Otherwise a step takes one or two dispatches. ``selection.recurrent``
-chooses. Where the input's contributions at all steps are larger than a binding, spans of steps run one after the other.
+chooses. Where the input's contributions at all steps are larger than a binding, spans of steps run one after the other;
+where a direction's weights are, each step is composed of products.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -143,7 +145,11 @@ def recur(
         return
     sizes = RecurrenceSizes(cell.gates, cell.phases, span, batch, hidden, directions)
     cut = recurrence_cut(builder.target, sizes)
-    bound = {"weights": read(_packed(builder, weights, sizes, cut), vector=True)}
+    packed = _packed_sizes(sizes, cut)
+    if 4 * math.prod(packed) > builder.target.max_region:
+        recur_by_parts(builder, cell, desc)
+        return
+    bound = {"weights": read(_packed(builder, weights, packed), vector=True)}
     bound.update({name: read(operand) for name, operand in (tensors or {}).items() if operand is not None})
     code, activation_constants = _activation_code(cell, desc.ActivationDescs, directions)
     recurrence = Recurrence(
@@ -236,13 +242,17 @@ def _run(recurrence: Recurrence) -> None:
         _one_dispatch(recurrence)
 
 
-def _packed(builder: ProgramBuilder, weights: Operand, sizes: RecurrenceSizes, cut: RecurrenceCut) -> Operand:
-    """Return the recurrence's weights as the kernel reads them; prepared once if static."""
-    stage = builder.prepare(weights)
+def _packed_sizes(sizes: RecurrenceSizes, cut: RecurrenceCut) -> tuple[int, ...]:
+    """Return the sizes of the recurrence's weights as the kernel reads them."""
     width = 1 if cut.slices else cut.workgroup
-    shape = (sizes.directions, cut.tiles, sizes.fours, sizes.gates, cut.units, width, 4)
-    packed = stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, shape)
-    constants: dict[str, Constant] = {"HIDDEN": sizes.hidden}
+    return sizes.directions, cut.tiles, sizes.fours, sizes.gates, cut.units, width, 4
+
+
+def _packed(builder: ProgramBuilder, weights: Operand, sizes: tuple[int, ...]) -> Operand:
+    """Return the recurrence's weights in these sizes (see ``_packed_sizes``); prepared once if static."""
+    stage = builder.prepare(weights)
+    packed = stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    constants: dict[str, Constant] = {"HIDDEN": weights.sizes[-1]}
     stage.for_each("recurrent/pack.comp", packed, {"weights": weights}, constants=constants)
     return packed
 

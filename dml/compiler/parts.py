@@ -195,7 +195,7 @@ def _crop_operand(own: EpilogueOperand, origin: int, stores: tuple[int, int], mo
     if operand.region.size <= most:
         return own
     lowest = highest = operand.base
-    begin, end = stores[0] - origin, stores[1] - 1 - origin
+    begin, end = (stores[0] - origin) % 2**32, (stores[1] - 1 - origin) % 2**32
     for period, step, stride in own.steps:
         whole = period and begin // period != end // period
         low, high = (0, period - 1) if whole else (begin % period, end % period) if period else (begin, end)

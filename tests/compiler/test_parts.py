@@ -674,6 +674,30 @@ def test_epilogues_of_a_product_in_parts(seen_as: SeenAs, dtype: str, most: int)
         assert_close(values, found[None][1][name])
 
 
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("most", [6144, 20_000])
+def test_epilogues_of_a_convolution_of_one_image(seen_as: SeenAs, dtype: str, most: int) -> None:
+    """Channels are innermost in the image and in the weights, which both exceed a binding."""
+    rng = np.random.default_rng(15)
+    arrays = {
+        name: random(rng, dtype, sizes, -1, 1)
+        for name, sizes in (("x", (1, 10, 41, 43)), ("w", (12, 10, 7, 7)), ("rest", (1, 12, 41, 43)))
+    }
+    strides = {"x": (17630, 1, 430, 10), "w": (1, 12, 840, 120), "rest": None}
+    found = {}
+    for limit in (None, most):
+        b = Builder(seen_as(**({} if limit is None else binding(limit))))
+        x, w, rest = (
+            b.input(name, array.shape, dml.data_type_of(array.dtype), strides[name], owned_by_dml=name == "w")
+            for name, array in arrays.items()
+        )
+        y = op.relu(op.convolution(x, w, start_padding=(3, 3), end_padding=(3, 3)) * rest + 0.5)
+        compiled = b.compile({"y": y})
+        assert largest_binding(compiled.program) <= (limit or 1 << 27)
+        found[limit] = compiled.dispatch(arrays)["y"]
+    assert_close(found[most], found[None], least=1e-4)
+
+
 # --- tensors of real sizes --------------------------------------------------------------------------------------------
 
 

@@ -104,7 +104,7 @@ def _by_copies(
         _runs(desc.PaddingMode, *axis) for axis in zip(desc.StartPadding, source.sizes, desc.EndPadding, strict=True)
     ]
     for box in itertools.product(*runs):
-        to = narrow(result, range(result.rank), [(run.start, run.count) for run in box])
+        to = narrow(result, range(result.rank), tuple((run.start, run.length) for run in box))
         if any(run.first is None for run in box):
             fill(builder, to, bits)
         else:
@@ -116,7 +116,7 @@ class _Run(NamedTuple):
     constant if ``first`` is None."""
 
     start: int
-    count: int
+    length: int
     first: int | None
     step: int
 
@@ -125,10 +125,10 @@ def _runs(mode: enums.DML_PADDING_MODE, before: int, size: int, after: int) -> l
     """Return what makes up the result along an axis."""
     if mode == enums.DML_PADDING_MODE_CONSTANT:
         runs = [_Run(0, before, None, 0), _Run(before, size, 0, 1), _Run(before + size, after, None, 0)]
-        return [run for run in runs if run.count]
+        return [run for run in runs if run.length]
     if mode == enums.DML_PADDING_MODE_EDGE or size == 1:
         runs = [_Run(0, before, 0, 0), _Run(before, size, 0, 1), _Run(before + size, after, size - 1, 0)]
-        return [run for run in runs if run.count]
+        return [run for run in runs if run.length]
     period = _PERIODS[mode](size)
     turn = period if mode == enums.DML_PADDING_MODE_WRAP else period // 2
     runs, start, end = [], 0, before + size + after

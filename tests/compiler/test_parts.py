@@ -432,6 +432,8 @@ CASES = {
 }
 
 
+# Cases bind the bytes after each region, too, which the validation layer takes for a missing barrier.
+@pytest.mark.no_validation
 @pytest.mark.parametrize("text", CASES)
 def test_cases_of_the_conformance_suite(seen_as: SeenAs, text: str) -> None:
     case, most = Case.parse(text), CASES[text]

@@ -59,4 +59,4 @@ def backward(
     for tap, place in taps(inner, window, strides, dilations):
         result[place] += np.einsum("ngc...,gco->ngo...", x, w[tap])
     keep = tuple(slice(s, f + p - e) for s, e, f, p in zip(start, end, full, output_padding, strict=True))
-    return result[(..., *keep)].reshape(x.shape[0], -1, *(k.stop - k.start for k in keep))
+    return result[(slice(None),) * 3 + keep].reshape(x.shape[0], -1, *(k.stop - k.start for k in keep))

@@ -68,7 +68,7 @@ def average_grad(gradient: Array, sizes: Ints, *, include_padding: bool, **windo
     for _, place in windows.taps(gradient.shape[2:], window["window"], window["strides"], window["dilations"]):
         dx[place] += shares
     keep = tuple(slice(s, s + size) for s, size in zip(start, sizes[2:], strict=True))
-    return dx[(..., *keep)]
+    return dx[(slice(None), slice(None), *keep)]
 
 
 def maximum_grad(x: Array, gradient: Array, **window: Any) -> Array:

@@ -51,6 +51,16 @@ _BY_DIRECTION = {
     "OutputSingleTensor": 1,
     "OutputCellSingleTensor": 1,
 }
+#: Tensors with a part for each sequence, and the dimension of these.
+_BY_SEQUENCE = {
+    "InputTensor": 2,
+    "HiddenInitTensor": 2,
+    "CellMemInitTensor": 2,
+    "SequenceLengthsTensor": 3,
+    "OutputSequenceTensor": 2,
+    "OutputSingleTensor": 2,
+    "OutputCellSingleTensor": 2,
+}
 
 
 @dataclass(frozen=True)
@@ -140,6 +150,9 @@ def recur(
     directions, _, hidden = weights.sizes
     _, steps, batch, _ = builder["InputTensor"].sizes
     span = _steps_at_once(builder, cell)
+    if span is None:
+        _batch_by_batch(builder, desc, batch)
+        return
     if directions > 1 and (span < steps or 4 * weights.count > builder.target.max_region):
         _direction_by_direction(builder, cell, desc)
         return
@@ -167,15 +180,26 @@ def recur(
     _in_spans(recurrence, steps, is_backward=desc.Direction == _BACKWARD)
 
 
-def _steps_at_once(builder: ProgramBuilder, cell: Cell) -> int:
-    """Return the number of steps whose input contributions and outputs each fit a binding."""
+def _steps_at_once(builder: ProgramBuilder, cell: Cell) -> int | None:
+    """Return the number of steps whose input contributions and outputs each fit a binding; None if it is zero."""
     _, steps, batch, _ = builder["InputTensor"].sizes
     directions, width = builder["RecurrenceTensor"].sizes[1:3]
     sizes = (steps, directions, batch, width)
     sequence = builder.get("OutputSequenceTensor")
     operands = [words(sizes, packed_strides(sizes)), *([] if sequence is None else [sequence])]
     extents = cut_extents(operands, builder.target.max_region, (0,))
-    return extents[0] if extents else steps
+    return extents[0] if extents else None if batch > 1 else steps
+
+
+def _batch_by_batch(builder: ProgramBuilder, desc: RecurrentDesc, batch: int) -> None:
+    """Lower one half of the sequences after the other, since a single step of all is larger than a binding."""
+    half = -(-batch // 2)
+    for first, count in ((0, half), (half, batch - half)):
+        operands = dict(builder.operands)
+        for name, axis in _BY_SEQUENCE.items():
+            operand = builder.get(name)
+            operands[name] = operand and part(operand, axis, first, count)
+        lower(desc, builder.scope(operands))
 
 
 def _direction_by_direction(builder: ProgramBuilder, cell: Cell, desc: RecurrentDesc) -> None:

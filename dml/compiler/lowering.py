@@ -22,7 +22,7 @@ from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc, operators
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.errors import HRESULT, DMLError
-from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 Lowering = Callable[[Any, ProgramBuilder], None]
 
@@ -145,22 +145,30 @@ def lower(desc: OperatorDesc, builder: ProgramBuilder) -> None:
 
 
 def _lower_packed(function: Lowering, desc: OperatorDesc, builder: ProgramBuilder) -> None:
-    """Lower an operator with row-major copies in place of tensors beyond a binding that have other strides.
+    """Lower an operator with row-major copies, its axes innermost, of the tensors beyond a binding.
 
-    Cut along its outer dimensions, a channels-last image spans as much as the whole; its copy does not.
+    Cut along its outer dimensions, a channels-last image spans as much as the whole, as do lines along a first axis.
+    Their copies do not.
     """
+    axes = {getattr(desc, "Axis", None), *(getattr(desc, "Axes", None) or ())}
     results: list[tuple[Operand, Operand]] = []
 
     def packed(given: Operand | None, *, is_result: bool) -> Operand | None:
-        if given is None or given.region.size <= builder.target.max_region or given.is_packed:
+        if given is None or given.region.size <= builder.target.max_region:
             return given
-        once = tuple(size if stride else 1 for size, stride in zip(given.sizes, given.strides, strict=True))
+        order = sorted(range(given.rank), key=lambda axis: (axis in axes, axis))
+        once = [size if stride else 1 for size, stride in zip(given.sizes, given.strides, strict=True)]
+        strides = [0] * given.rank
+        for axis, stride in zip(order, packed_strides([once[axis] for axis in order]), strict=True):
+            strides[axis] = stride
+        if all(own == new or size == 1 for own, new, size in zip(given.strides, strides, once, strict=True)):
+            return given
         own = builder if is_result else builder.prepare(given)
-        copy = own.temporary(given.computed_type, once)
+        copy = own.temporary(given.computed_type, once).view(tuple(once), tuple(strides))
         if is_result:
             results.append((given, copy))
         else:
-            _copy(own, copy, given.view(once, given.strides))
+            _copy(own, copy, given.view(tuple(once), given.strides))
         return copy.broadcast(given.sizes)
 
     operands = dict(builder.operands)

@@ -53,11 +53,7 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, build
         copy(builder, result, source)
         return
     inner = [axis for axis in range(result.rank) if axis not in padded]
-    turns = desc.PaddingMode in _PERIODS and any(
-        before + after > _MOST_TURNS * size
-        for before, size, after in zip(desc.StartPadding, source.sizes, desc.EndPadding, strict=True)
-    )
-    if not turns and cut([result, source], builder.target.max_region, inner) is None:
+    if cut([result, source], builder.target.max_region, inner) is None and not _turns_often(desc):
         _by_copies(desc, builder, result, source, bits)
         return
     starts = [desc.StartPadding[axis] for axis in padded]
@@ -109,6 +105,11 @@ def _by_copies(
             fill(builder, to, bits)
         else:
             copy(builder, to, window(source, [run.first or 0 for run in box], to.sizes, [run.step for run in box]))
+
+
+def _turns_often(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC) -> bool:
+    axes = zip(desc.StartPadding, desc.InputTensor.Sizes, desc.EndPadding, strict=True)
+    return desc.PaddingMode in _PERIODS and any(before + after > _MOST_TURNS * size for before, size, after in axes)
 
 
 class _Run(NamedTuple):

@@ -17,11 +17,11 @@ import numpy.typing as npt
 import dml.graph.operations as op
 from dml import enums
 from dml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
+from dml.frontends.meaning.casts import as_type
 from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
 _Array = npt.NDArray[Any]
-_FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 
 _NEAREST: dict[str, Callable[[_Array], _Array]] = {
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
@@ -184,11 +184,11 @@ def resampled(
             x = op.gather(x, x.builder.constant(nearest_elements(axes[dimension], rounding)), dimension)
             x = _with_outside(x, axes[dimension], dimension, outside)
         return x
-    result = x if x.data_type == _FLOAT32 else op.cast(x, _FLOAT32)
+    result = as_type(x, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
     for dimension in changed:
         result = _weighted(result, dimension, weights(axes[dimension], mode, antialias, exclude_outside, cubic))
         result = _with_outside(result, axes[dimension], dimension, outside)
-    return result if result.data_type == x.data_type else op.cast(result, x.data_type)
+    return as_type(result, x.data_type)
 
 
 def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Sequence[int]]) -> Tensor:

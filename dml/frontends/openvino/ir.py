@@ -53,6 +53,8 @@ _PRECISIONS = {name.upper(): name for name in ELEMENT_TYPES} | {
 }  # fmt: skip
 #: Element types of compressed constants -> bits of an element, and the type that elements are read as.
 _COMPRESSED = {"u4": (4, "u8"), "i4": (4, "i8"), "nf4": (4, "f32"), "f8e4m3": (8, "f16"), "f8e5m2": (8, "f16")}
+#: Types of layers that are no operations.
+ENDS = ("Parameter", "Const", "Result")
 #: Layers that have or move elements of these types, and no other layers' results are compressed.
 _MOVES = frozenset({"Const", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 _FLOAT8 = {"f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
@@ -79,6 +81,20 @@ class IrPort:
     element_type: str
     sizes: tuple[int, ...]
     names: tuple[str, ...] = ()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        found: np.dtype[Any] = np.dtype(ELEMENT_TYPES[self.element_type])
+        return found
+
+    def accepts(self, sizes: Sequence[int]) -> bool:
+        """Return whether a value may have these sizes."""
+        return accepts(self.sizes, sizes)
+
+
+def accepts(own: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Return whether sizes, of which -1 is any, allow others."""
+    return len(own) == len(sizes) and all(a in (-1, b) for a, b in zip(own, sizes, strict=True))
 
 
 @dataclass(eq=False)
@@ -180,6 +196,14 @@ class Network:
     version: int
     layers: list[IrLayer]
     weights: memoryview
+
+    def of_type(self, kind: str) -> list[IrLayer]:
+        return [layer for layer in self.layers if layer.type == kind]
+
+    @property
+    def parameters(self) -> dict[str, IrLayer]:
+        """The Parameter layers by name."""
+        return {layer.name: layer for layer in self.of_type("Parameter")}
 
     def constant(self, layer: IrLayer) -> npt.NDArray[Any]:
         """Return the array of a Const layer. Raises DMLError if its bytes lie outside the .bin file."""

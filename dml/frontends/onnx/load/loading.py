@@ -115,9 +115,8 @@ def _read(data: memoryview, where: str, fill: bool) -> tuple[Any, dict[int, Stor
 
 
 def _parse(data: bytes, where: str) -> Any:
-    model = onnx.ModelProto()
     try:
-        model.ParseFromString(data)
+        model = onnx.ModelProto.FromString(data)
     except DecodeError:
         raise DMLError(f"{where}: not an ONNX model (broken protobuf)") from None
     wrong = next(_broken_texts(model), None)

@@ -124,8 +124,7 @@ class Picker:
                 x = _banned(x, edits.banned)
             graph = builder.compile(make(x))
             self._graphs.put(key, graph)
-        found: dict[str, Any] = graph.dispatch(feeds)
-        return found
+        return graph.dispatch(feeds)
 
 
 def _last_position(logits: Tensor) -> Tensor:

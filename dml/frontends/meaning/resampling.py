@@ -118,7 +118,8 @@ def weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool
     reach = 2 if mode == "cubic" else 1
     stretch = max(1.0, 1.0 / axis.scale) if antialias else 1.0
     centers = axis.coordinates
-    first = np.floor(centers - reach * stretch).astype(np.int64) + 1 if antialias else _floor(centers) - reach + 1
+    lowest = np.floor(centers - reach * stretch) if antialias else np.floor(centers) - reach
+    first = lowest.astype(np.int64) + 1
     count = ceil(2 * reach * stretch) + 1 if antialias else 2 * reach
     taps = first[:, None] + np.arange(count)
     values = _kernel((taps - centers[:, None]) / stretch, mode, cubic)
@@ -129,19 +130,13 @@ def weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool
     return matrix
 
 
-def _floor(x: _Array) -> _Array:
-    found: _Array = np.floor(x).astype(np.int64)
-    return found
-
-
 def _kernel(x: _Array, mode: str, a: float) -> _Array:
     x = np.abs(x)
     if mode == "linear":
         return np.maximum(0.0, 1.0 - x)
     inner = (a + 2) * x**3 - (a + 3) * x**2 + 1
     outer = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
-    values: _Array = np.where(x <= 1, inner, np.where(x < 2, outer, 0.0))
-    return values
+    return np.where(x <= 1, inner, np.where(x < 2, outer, 0.0))
 
 
 def resample_groups(rank: int, changed: Sequence[int]) -> list[list[int]] | None:

@@ -68,8 +68,7 @@ class OpenVINORun:
         return found
 
     def describe(self) -> str:
-        text: str = self._static(self._options.arrays()).compiled.describe()
-        return text
+        return self._static(self._options.arrays()).compiled.describe()
 
     def profile(self) -> dict[str, list[KernelTime]]:
         options = self._options

@@ -140,8 +140,7 @@ class IrContext:
 
     def value(self, index: int) -> IrValue:
         given = self.stored(index)
-        value: IrValue = given.value(self.graph) if isinstance(given, Compressed) else given
-        return value
+        return given.value(self.graph) if isinstance(given, Compressed) else given
 
     @property
     def sizes(self) -> tuple[int, ...]:

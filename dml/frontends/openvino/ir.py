@@ -6,11 +6,11 @@ Reference: OpenVINO's IR format (versions 10 and 11).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from xml.etree.ElementTree import Element, ParseError
 
 import ml_dtypes
@@ -31,6 +31,8 @@ try:
     from defusedxml import ElementTree as xml
 except ModuleNotFoundError as error:
     raise missing("OpenVINO models need", "openvino", error) from error
+
+_Number = TypeVar("_Number", int, float)
 
 #: Element types by their names in <data element_type>; <port precision> has the names in upper case.
 ELEMENT_TYPES: dict[str, Any] = {
@@ -124,18 +126,12 @@ class IrLayer:
         return value
 
     def number(self, name: str, default: float | None = None) -> float:
-        value = self.text(name, None if default is None else repr(default))
-        try:
-            return float(value)
-        except ValueError:
-            raise DMLError(f"{self}: attribute {name} must be a number, found {value!r}") from None
+        (found,) = self._parsed(float, "a number", name, [self.text(name, None if default is None else repr(default))])
+        return found
 
     def integer(self, name: str, default: int | None = None) -> int:
-        value = self.text(name, None if default is None else str(default))
-        try:
-            return int(value)
-        except ValueError:
-            raise DMLError(f"{self}: attribute {name} must be an integer, found {value!r}") from None
+        (found,) = self._parsed(int, "an integer", name, [self.text(name, None if default is None else str(default))])
+        return found
 
     def flag(self, name: str, default: bool = False) -> bool:
         value = self.text(name, str(default)).lower()
@@ -148,16 +144,17 @@ class IrLayer:
         return [item.strip() for item in self.attributes.get(name, "").split(",") if item.strip()]
 
     def numbers(self, name: str) -> list[float]:
-        try:
-            return [float(item) for item in self.texts(name)]
-        except ValueError:
-            raise DMLError(f"{self}: attribute {name} must be numbers, found {self.attributes[name]!r}") from None
+        return self._parsed(float, "numbers", name, self.texts(name))
 
     def integers(self, name: str) -> list[int]:
+        return self._parsed(int, "integers", name, self.texts(name))
+
+    def _parsed(self, kind: Callable[[str], _Number], what: str, name: str, items: Sequence[str]) -> list[_Number]:
         try:
-            return [int(item) for item in self.texts(name)]
+            return [kind(item) for item in items]
         except ValueError:
-            raise DMLError(f"{self}: attribute {name} must be integers, found {self.attributes[name]!r}") from None
+            found = self.attributes[name]
+            raise DMLError(f"{self}: attribute {name} must be {what}, found {found!r}") from None
 
 
 @dataclass(frozen=True)
@@ -214,8 +211,7 @@ class Network:
             return np.zeros(sizes, dtype)
         if kind in _COMPRESSED:
             return decompressed(data, kind, prod(sizes)).astype(dtype).reshape(sizes)
-        found: npt.NDArray[Any] = np.frombuffer(data, dtype).reshape(sizes)
-        return found
+        return np.frombuffer(data, dtype).reshape(sizes)
 
     def constant_bytes(self, layer: IrLayer) -> tuple[memoryview, tuple[int, ...]]:
         """Return the bytes and the sizes of a Const layer. Raises as ``constant``."""

@@ -3,7 +3,6 @@ output size known only at run time ends a part; the next part is compiled for th
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import threading
 import warnings
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from dml.api.device import Device
 from dml.arguments import checked
 from dml.errors import HRESULT, DMLError, HostNodesWarning
+from dml.frontends.extras import is_installed
 from dml.frontends.parts import Cut, cut
 from dml.recent import Recent
 
@@ -88,13 +88,6 @@ def read_late(network: Network) -> set[IrLayer]:
     }
 
 
-def has_openvino() -> bool:
-    try:
-        return importlib.util.find_spec("openvino") is not None
-    except ValueError:  # another module hides the real one
-        return False
-
-
 def _callers_level() -> int:
     """Return the stacklevel for a warning of the calling function that points to the first caller outside dml."""
     level, frame = 0, sys._getframe(1)
@@ -112,7 +105,7 @@ class PartedNetwork:
 
     def __init__(self, network: Network, device: Device, *, fallback: bool = True) -> None:
         host = on_host(network)
-        has_host = fallback and has_openvino()
+        has_host = fallback and is_installed("openvino")
         try:
             check_types(network, HOST_TYPES if has_host else ())
         except DMLError as error:
@@ -205,7 +198,7 @@ class _NetworkPart:
             compiled = None if self.on_host else self.compiled_for(feeds)
         except DMLError:
             # Few layers take tensors without elements, such as the rows of a NonZero that found none.
-            if all(array.size for array in feeds.values()) or not has_openvino():
+            if all(array.size for array in feeds.values()) or not is_installed("openvino"):
                 raise
             compiled = None
         if compiled is None:

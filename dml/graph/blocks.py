@@ -155,18 +155,16 @@ def _reads_stored(node: Node, index: int, weights: _Weights) -> bool:
 
 def _gathers(node: Node, index: int, weights: _Weights) -> bool:
     """Whether a node gathers rows of the matrix of weights at its input ``index``."""
-    desc, entry = node.desc, node.inputs[index]
-    assert entry is not None
-    tensor = entry[0].tensor
-    matrix = _as_read(weights, tensor)
+    desc, (port, _) = node.desc, node.input(index)
+    matrix = _as_read(weights, port.tensor)
     return (
         isinstance(desc, d.DML_GATHER_OPERATOR_DESC)
-        and entry[0].name == "InputTensor"
+        and port.name == "InputTensor"
         and node.epilogue is None
         and matrix is not None
         and matrix.batch == 1
         and not matrix.turned
-        and desc.Axis == len(tensor.Sizes) - 2
+        and desc.Axis == len(port.tensor.Sizes) - 2
         and (matrix.counts is None or matrix.counts[0] in (1, matrix.sizes[0]))
     )
 
@@ -174,9 +172,7 @@ def _gathers(node: Node, index: int, weights: _Weights) -> bool:
 def _convolves(node: Node, index: int, weights: _Weights) -> bool:
     """Whether the weights at input ``index`` are the filter of a forward convolution without groups, with one scale or
     one per output channel along dimension 0."""
-    desc, entry = node.desc, node.inputs[index]
-    assert entry is not None
-    port = entry[0]
+    desc, (port, _) = node.desc, node.input(index)
     return (
         isinstance(desc, d.DML_CONVOLUTION_OPERATOR_DESC)
         and index < node.own_inputs
@@ -193,9 +189,7 @@ def _convolves(node: Node, index: int, weights: _Weights) -> bool:
 
 def multiplies(node: Node, index: int, weights: _Weights) -> bool:
     """Whether input ``index`` of a node is a product's matrix B, or one such matrix for each element of a batch."""
-    desc, entry = node.desc, node.inputs[index]
-    assert entry is not None
-    port = entry[0]
+    desc, (port, _) = node.desc, node.input(index)
     if not isinstance(desc, d.DML_GEMM_OPERATOR_DESC) or index >= node.own_inputs or port.name != "BTensor":
         return False
     matrix = _as_read(weights, port.tensor)
@@ -214,10 +208,9 @@ def multiplies(node: Node, index: int, weights: _Weights) -> bool:
 
 
 def _streams(node: Node, index: int, target: Target, weights: _Weights) -> bool:
-    desc, entry = node.desc, node.inputs[index]
+    desc, (port, _) = node.desc, node.input(index)
     assert isinstance(desc, d.DML_GEMM_OPERATOR_DESC)
-    assert entry is not None
-    matrix = _as_read(weights, entry[0].tensor)
+    matrix = _as_read(weights, port.tensor)
     assert matrix is not None
     # The numbers of a column of the product must be contiguous.
     if matrix.turned == (desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE) or matrix.counts is None or matrix.batch > 1:

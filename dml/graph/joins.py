@@ -37,9 +37,7 @@ def plan_joins(graph: Graph, written: Callable[[Port, Value], Operand]) -> JoinP
     # Later joins first, since a join can be part of a later one
     for node, desc in reversed(joins):
         if not all(v in static for _, v in filter(None, node.inputs)):
-            (result,) = node.outputs
-            assert result is not None
-            _plan_join(plan, node, desc, result, static, written)
+            _plan_join(plan, node, desc, node.result, static, written)
     return plan
 
 

@@ -95,17 +95,13 @@ def _depth_and_space(desc: _BlockMove, depth: Operand, space: Operand) -> tuple[
 
 
 @lowering(d.DML_DEPTH_TO_SPACE_OPERATOR_DESC, d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC)
-def depth_to_space(
-    desc: d.DML_DEPTH_TO_SPACE_OPERATOR_DESC | d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC, builder: ProgramBuilder
-) -> None:
+def depth_to_space(desc: _BlockMove, builder: ProgramBuilder) -> None:
     depth, space = _depth_and_space(desc, builder["InputTensor"], builder["OutputTensor"])
     copy(builder, space, depth)
 
 
 @lowering(d.DML_SPACE_TO_DEPTH_OPERATOR_DESC, d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC)
-def space_to_depth(
-    desc: d.DML_SPACE_TO_DEPTH_OPERATOR_DESC | d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC, builder: ProgramBuilder
-) -> None:
+def space_to_depth(desc: _BlockMove, builder: ProgramBuilder) -> None:
     depth, space = _depth_and_space(desc, builder["OutputTensor"], builder["InputTensor"])
     copy(builder, depth, space)
 

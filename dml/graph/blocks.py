@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from dml import descriptors as d
@@ -19,6 +19,7 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_FLOAT32,
 )
 from dml.graph.model import Node, Value
+from dml.shapes import without_ones
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 _Sizes = tuple[int, int]
@@ -180,7 +181,7 @@ def _convolves(node: Node, index: int, weights: _Weights) -> bool:
         and desc.Direction == DML_CONVOLUTION_DIRECTION_FORWARD
         and desc.GroupCount == 1
         and is_packed(port.tensor)
-        and _above_one(port.tensor.Sizes) == _above_one(weights.sizes)
+        and without_ones(port.tensor.Sizes) == without_ones(weights.sizes)
         and port.tensor.Sizes[0] == weights.sizes[0]
         and weights.counts is not None
         and weights.counts[0] in (1, weights.sizes[0])
@@ -244,18 +245,14 @@ def _as_batch(weights: _Weights, tensor: DML_BUFFER_TENSOR_DESC) -> _Matrix | No
         return None
     *outer, rows, columns = weights.sizes
     *scaled, across, along = weights.counts
-    batch = _above_one(outer)
+    batch = without_ones(outer)
     if (
         scaled != outer
         or len(batch) != 1
-        or (*batch, rows, columns) != (*_above_one(tensor.Sizes[:-2]), *tensor.Sizes[-2:])
+        or (*batch, rows, columns) != (*without_ones(tensor.Sizes[:-2]), *tensor.Sizes[-2:])
     ):
         return None
     return _Matrix((rows, columns), (across, along), False, *batch)
-
-
-def _above_one(sizes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(size for size in sizes if size != 1)
 
 
 def _matrix(sizes: tuple[int, ...]) -> _Sizes | None:

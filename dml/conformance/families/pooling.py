@@ -168,12 +168,12 @@ def _maximum(desc: Any, inputs: Inputs) -> Outputs:
     return found
 
 
-for _operator in (d.DML_MAX_POOLING_OPERATOR_DESC, d.DML_MAX_POOLING1_OPERATOR_DESC, d.DML_MAX_POOLING2_OPERATOR_DESC):
+for _pooling in (d.DML_MAX_POOLING_OPERATOR_DESC, d.DML_MAX_POOLING1_OPERATOR_DESC, d.DML_MAX_POOLING2_OPERATOR_DESC):
     _indices: dict[str, Any] = {}
-    if _operator is not d.DML_MAX_POOLING_OPERATOR_DESC:
-        _indices = {"indices": {"none": None, **types_of(_operator, "OutputIndicesTensor")}}
-    _parameters = window_parameters(_operator, **_indices)
-    subject(_operator, parameters=_parameters, describe=_describe_max, reference=_maximum, inputs=_steps)
+    if _pooling is not d.DML_MAX_POOLING_OPERATOR_DESC:
+        _indices = {"indices": {"none": None, **types_of(_pooling, "OutputIndicesTensor")}}
+    _parameters = window_parameters(_pooling, **_indices)
+    subject(_pooling, parameters=_parameters, describe=_describe_max, reference=_maximum, inputs=_steps)
 
 
 def _describe_max_grad(choice: Choice) -> dict[str, Any]:

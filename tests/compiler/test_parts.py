@@ -108,8 +108,11 @@ def test_every_operator_in_parts(seen_as: SeenAs, name: str, layout: str) -> Non
         assert (found[gaps[gaps < np.flatnonzero(inside)[-1]]] == UNTOUCHED).all()
 
 
-@pytest.mark.parametrize("layout", ["packed", "padded"])
-@pytest.mark.parametrize("name", sorted(REFUSED))
+@pytest.mark.parametrize(
+    "name, layout",
+    # A padded sequence of RNN is computed for half of the batch after the other.
+    sorted({(name, layout) for name in REFUSED for layout in ("packed", "padded")} - {("RNN", "padded")}),
+)
 def test_operators_that_cannot_be_split_are_refused_by_name(name: str, layout: str) -> None:
     desc = sample(name, layout)
     dml.validate(desc)

@@ -10,7 +10,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import Epilogues, Lowering, lowering
-from dml.compiler.operators.movement.views import copy, permute
+from dml.compiler.operators.movement.views import copy
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result, fits
 from dml.compiler.parts import cut
 from dml.compiler.program import Operand
@@ -73,8 +73,9 @@ def _lower_channels_last(desc: Any, builder: ProgramBuilder, lower: Lowering) ->
         return False
     copies = {name: _channels_last(builder, operand.computed_type, operand.sizes) for name, operand in given.items()}
     ((result, _),) = desc.outputs()
-    for name in given.keys() - {result}:
-        copy(builder, copies[name], given[name])
+    for name, operand in given.items():
+        if name != result:
+            copy(builder, copies[name], operand)
     lower(desc, builder.scope(copies))
     apply(builder, Leaf(0), given[result], [copies[result]])
     return True
@@ -82,7 +83,7 @@ def _lower_channels_last(desc: Any, builder: ProgramBuilder, lower: Lowering) ->
 
 def _channels_last(builder: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int]) -> Operand:
     images, channels, height, width = sizes
-    return permute(builder.temporary(data_type, (images, height, width, channels)), (0, 3, 1, 2))
+    return builder.temporary(data_type, (images, height, width, channels)).permuted((0, 3, 1, 2))
 
 
 @lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, epilogue=Epilogues.ANY)

@@ -77,8 +77,9 @@ def roi_align_grad(desc: d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC, builder: ProgramBui
         box = ((first, min(at_once, channels - first)),)
         own = {name: narrow(operand, (1,), box) for name, operand in planes.items()}
         packed = {name: builder.temporary(operand.data_type, operand.sizes) for name, operand in own.items()}
-        for name in own.keys() - {"OutputGradientTensor"}:
-            copy(builder, packed[name], own[name])
+        for name, operand in own.items():
+            if name != "OutputGradientTensor":
+                copy(builder, packed[name], operand)
         sums = edges and builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, edges.sizes)
         _gradients(desc, builder.scope({**builder.operands, **packed, "OutputROIGradientTensor": sums}))
         if "OutputGradientTensor" in own:

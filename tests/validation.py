@@ -1,5 +1,8 @@
 """The suite under the Khronos validation layer: sets the layer up and turns its messages into failures.
 
+One run checks either synchronization or bounds: GPU-assisted validation compiles a check into every kernel, for each
+access to a buffer, and takes some ten times as long.
+
 The layer reopens and empties its log for every Vulkan instance, and one process creates several; so the log is a named
 pipe, which cannot be emptied, kept open here and drained after each phase of each test.
 """
@@ -20,23 +23,24 @@ import pytest
 
 LAYER = "VK_LAYER_KHRONOS_validation"
 _PIPE_BYTES = 1 << 20
-#: From this version on (Debian 13's 1.4.309 at the latest) synchronization's settings have their own names. The newest
-#: layers warn about the old one, and Debian 12's 1.3.239 knows no other.
+#: From this version on (Debian 13's 1.4.309 at the latest) each check has a setting of its own. The newest layers warn
+#: about the old list, and Debian 12's 1.3.239 knows nothing else.
 _RENAMED = (1, 4)
 
 
-def settings(log: Path | str) -> str:
-    """Return the text of a vk_layer_settings.txt: synchronization validation, every message, to ``log``."""
-    synchronization = [
-        "enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+def settings(log: Path | str, *, bounds: bool = False) -> str:
+    """Return the text of a vk_layer_settings.txt: synchronization (or ``bounds``), every message, to ``log``."""
+    if _layer_version() < _RENAMED:
+        feature = "GPU_ASSISTED" if bounds else "SYNCHRONIZATION_VALIDATION"
         # With finer locks, 1.3.239 threw bad_alloc while commands were recorded, once in some forty runs of CI
-        "fine_grained_locking = false",
-    ]
-    if _layer_version() >= _RENAMED:  # by default, these settings ignore storage buffers, too
-        synchronization = ["validate_sync = true", "syncval_shader_accesses_heuristic = true"]
+        checks = [f"enables = VK_VALIDATION_FEATURE_ENABLE_{feature}_EXT", "fine_grained_locking = false"]
+    elif bounds:
+        checks = ["gpuav_enable = true"]
+    else:  # the heuristic: by default, storage buffers are ignored, too
+        checks = ["validate_sync = true", "syncval_shader_accesses_heuristic = true"]
     return "\n".join(
         (
-            *(f"khronos_validation.{setting}" for setting in synchronization),
+            *(f"khronos_validation.{setting}" for setting in checks),
             "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG",
             "khronos_validation.report_flags = error,warn",
             "khronos_validation.enable_message_limit = false",
@@ -46,10 +50,10 @@ def settings(log: Path | str) -> str:
     )
 
 
-def environment(folder: Path, log: Path | str) -> dict[str, str]:
+def environment(folder: Path, log: Path | str, *, bounds: bool = False) -> dict[str, str]:
     """Write the settings into ``folder``; return the variables that make a process run under the layer with them."""
     path = folder / "vk_layer_settings.txt"
-    path.write_text(settings(log), encoding="utf-8")
+    path.write_text(settings(log, bounds=bounds), encoding="utf-8")
     return {"VK_INSTANCE_LAYERS": LAYER, "VK_LAYER_SETTINGS_PATH": str(path)}
 
 
@@ -106,15 +110,15 @@ class Log:
 class Plugin:
     """Runs the session under the layer, with a separate log in each xdist worker."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, *, bounds: bool) -> None:
         self._config = config
         self._late = ""
         self._folder = Path(tempfile.mkdtemp(prefix="dml-validation-"))
         pipe = self._folder / "messages"
         self._log = Log(pipe)
-        os.environ.update(environment(self._folder, pipe))
+        os.environ.update(environment(self._folder, pipe, bounds=bounds))
         if not layer_is_installed():
-            raise pytest.UsageError(f"--vulkan-validation: {LAYER} is not installed (Debian: vulkan-validationlayers)")
+            raise pytest.UsageError(f"{LAYER} is not installed (Debian: vulkan-validationlayers)")
 
     def _check(self, phase: str) -> None:
         messages = self._log.take()

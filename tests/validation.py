@@ -24,20 +24,22 @@ import pytest
 LAYER = "VK_LAYER_KHRONOS_validation"
 _PIPE_BYTES = 1 << 20
 #: From this version on (Debian 13's 1.4.309 at the latest) each check has a setting of its own. The newest layers warn
-#: about the old list, and Debian 12's 1.3.239 knows nothing else.
-_RENAMED = (1, 4)
+#: about the old list, and Debian 12's 1.3.239 knows nothing else; it also takes a whole buffer for the bounds of a binding.
+RENAMED = (1, 4)
 
 
 def settings(log: Path | str, *, bounds: bool = False) -> str:
     """Return the text of a vk_layer_settings.txt: synchronization (or ``bounds``), every message, to ``log``."""
-    if _layer_version() < _RENAMED:
-        feature = "GPU_ASSISTED" if bounds else "SYNCHRONIZATION_VALIDATION"
-        # With finer locks, 1.3.239 threw bad_alloc while commands were recorded, once in some forty runs of CI
-        checks = [f"enables = VK_VALIDATION_FEATURE_ENABLE_{feature}_EXT", "fine_grained_locking = false"]
-    elif bounds:
+    if bounds:
         checks = ["gpuav_enable = true"]
-    else:  # the heuristic: by default, storage buffers are ignored, too
+    elif layer_version() >= RENAMED:  # the heuristic: by default, storage buffers are ignored, too
         checks = ["validate_sync = true", "syncval_shader_accesses_heuristic = true"]
+    else:
+        checks = [
+            "enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+            # With finer locks, 1.3.239 threw bad_alloc while commands were recorded, once in some forty runs of CI
+            "fine_grained_locking = false",
+        ]
     return "\n".join(
         (
             *(f"khronos_validation.{setting}" for setting in checks),
@@ -58,11 +60,11 @@ def environment(folder: Path, log: Path | str, *, bounds: bool = False) -> dict[
 
 
 def layer_is_installed() -> bool:
-    return _layer_version() > (0, 0)
+    return layer_version() > (0, 0)
 
 
 @cache
-def _layer_version() -> tuple[int, int]:
+def layer_version() -> tuple[int, int]:
     """Return the Vulkan version that the layer was built for; zeros if it is not installed."""
     import vulkan as vk
 
@@ -119,6 +121,10 @@ class Plugin:
         os.environ.update(environment(self._folder, pipe, bounds=bounds))
         if not layer_is_installed():
             raise pytest.UsageError(f"{LAYER} is not installed (Debian: vulkan-validationlayers)")
+        if bounds and layer_version() < RENAMED:
+            raise pytest.UsageError(
+                f"--vulkan-bounds: {LAYER} is older than 1.4, and does not check a binding's bounds"
+            )
 
     def _check(self, phase: str) -> None:
         messages = self._log.take()

@@ -24,7 +24,7 @@ import pytest
 LAYER = "VK_LAYER_KHRONOS_validation"
 _PIPE_BYTES = 1 << 20
 #: From this version on (Debian 13's 1.4.309 at the latest) each check has a setting of its own. The newest layers warn
-#: about the old list, and Debian 12's 1.3.239 knows nothing else; it also takes a whole buffer for the bounds of a binding.
+#: about the old list, and Debian 12's 1.3.239 knows nothing else; it also takes a buffer's bounds for a binding's.
 RENAMED = (1, 4)
 
 
@@ -122,9 +122,7 @@ class Plugin:
         if not layer_is_installed():
             raise pytest.UsageError(f"{LAYER} is not installed (Debian: vulkan-validationlayers)")
         if bounds and layer_version() < RENAMED:
-            raise pytest.UsageError(
-                f"--vulkan-bounds: {LAYER} is older than 1.4, and does not check a binding's bounds"
-            )
+            raise pytest.UsageError(f"--vulkan-bounds: {LAYER} is older than 1.4 and checks whole buffers only")
 
     def _check(self, phase: str) -> None:
         messages = self._log.take()

@@ -150,11 +150,11 @@ def recur(
     directions, _, hidden = weights.sizes
     _, steps, batch, _ = builder["InputTensor"].sizes
     span = _steps_at_once(builder, cell)
+    if directions > 1 and (span is None or span < steps or 4 * weights.count > builder.target.max_region):
+        _direction_by_direction(builder, cell, desc)
+        return
     if span is None:
         _batch_by_batch(builder, desc, batch)
-        return
-    if directions > 1 and (span < steps or 4 * weights.count > builder.target.max_region):
-        _direction_by_direction(builder, cell, desc)
         return
     sizes = RecurrenceSizes(cell.gates, cell.phases, span, batch, hidden, directions)
     cut = recurrence_cut(builder.target, sizes)
@@ -188,7 +188,9 @@ def _steps_at_once(builder: ProgramBuilder, cell: Cell) -> int | None:
     sequence = builder.get("OutputSequenceTensor")
     operands = [words(sizes, packed_strides(sizes)), *([] if sequence is None else [sequence])]
     extents = cut_extents(operands, builder.target.max_region, (0,))
-    return extents[0] if extents else None if batch > 1 else steps
+    if extents is None and batch > 1 and (directions > 1 or cut_extents(operands, builder.target.max_region, (0, 2))):
+        return None
+    return extents[0] if extents else steps
 
 
 def _batch_by_batch(builder: ProgramBuilder, desc: RecurrentDesc, batch: int) -> None:

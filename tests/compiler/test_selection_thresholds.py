@@ -49,10 +49,11 @@ CROSSED = [
     ("convolution", "_FEWEST_INVOCATIONS_OF_GPUS", 0, "CONVOLUTION", "discrete"),
     ("convolution", "_FEWEST_OUTPUTS", 0, "CONVOLUTION", "discrete"),
 ]
-#: Both sides run in tests/graph/test_blocks.py, test_selection_sizes.py and test_thinned_and_flat.py.
+#: Both sides run in tests/graph/test_blocks.py, test_selection_sizes.py, test_thinned_and_flat.py and
+#: test_blocks_of_results.py.
 RUN_ELSEWHERE = {
     "stored_weights": {"_FEW_ROWS", "_FEW_ROWS_OF_CPUS", "_PART_BYTES"},
-    "convolution": {"_ADDED_SEPARATELY", "_FAR_APART"},
+    "convolution": {"_ADDED_SEPARATELY", "_BLOCKS_WEIGHTS", "_FAR_APART"},
 }
 #: Numbers that are not thresholds by size, by reason.
 NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {

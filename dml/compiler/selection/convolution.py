@@ -152,6 +152,16 @@ def goes_by_phases(strides: Three) -> bool:
     return math.prod(strides) <= _MOST_PHASES
 
 
+#: Maximum number of weights of a block's results, those beyond the filter's ends included, per weight of the filter.
+_BLOCKS_WEIGHTS = 4
+
+
+def goes_by_blocks(weights: int, copied: int) -> bool:
+    """Whether a backward convolution of too many phases is a forward one whose channels are blocks of results, with
+    ``copied`` weights: the general kernel reads each operand anew for each product."""
+    return copied <= _BLOCKS_WEIGHTS * weights
+
+
 def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
     """Return the direct kernel's tile: on a GPU the cheapest; on a CPU driver one that does not depend on the batch
     size.

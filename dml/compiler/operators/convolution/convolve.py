@@ -15,6 +15,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.clips import bounds_of, within
+from dml.compiler.operators.convolution.blocks import from_blocks, in_blocks
 from dml.compiler.operators.convolution.depthwise import depthwise, in_fours
 from dml.compiler.operators.convolution.direct import direct
 from dml.compiler.operators.convolution.general import general
@@ -97,7 +98,12 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     """Compute a convolution whose tensors fit bindings."""
     sums = windowed_sums(convolution)
     if sums is None:
-        general(builder, convolution, finish)
+        blocks = in_blocks(builder, convolution) if convolution.geometry.backward else None
+        if blocks is None:
+            general(builder, convolution, finish)
+            return
+        convolve(builder, blocks, Leaf(0))
+        from_blocks(builder, blocks.result, convolution, finish)
         return
     bits = DATA_TYPES[convolution.result.data_type].bits
     if len(sums) == 1 and _goes_by_product(builder.target, sums[0], bits):

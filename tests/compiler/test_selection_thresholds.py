@@ -61,7 +61,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
         "": {"_FEWEST_LANES", "_MOST_LANES", "TRANSPOSE_WORKGROUP", "CPU_TRANSPOSED"},
         "attention": {"WORKGROUP", "_LEAST_DEPTH", "_KEYS_AT_ONCE"},
         "bytes": {"VECTOR", "TERM_ROWS", "TERM_WORKGROUP"},
-        "convolution": {"_STEPS_OF_VOLUMES", "LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
+        "convolution": {"ROW_BLOCK", "_STEPS_OF_VOLUMES", "LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
         "detection": {"BOXES_EACH"},
         "few_rows": {"_SMALL_WORKGROUP", "_LARGE_WORKGROUP"},
         "gemm": {"_NARROW_WORKGROUP", "_MATRIX_ROWS", "_MATRIX_DEPTH"},

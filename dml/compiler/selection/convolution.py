@@ -446,6 +446,25 @@ def is_worth_unfolding(target: Target, sizes: WindowSizes, bits: int, *, alone: 
     return (alone or are_apart) and sizes.outputs >= _FEWEST_OUTPUTS and copied <= target.max_region
 
 
+#: Adjacent results of a long filter along rows that are the rows of a product on CPU drivers.
+ROW_BLOCK = 32
+
+
+def goes_by_rows(target: Target, sizes: WindowSizes, bits: int, *, padded: bool) -> bool:
+    """Whether a filter of one channel along rows, too long for the direct kernel, is multiplied in blocks of adjacent
+    results: with at least as many taps as results, at most half of a block's weights are zero.
+
+    bits: of an element. Without padding, many outputs are rows of a product themselves (``is_worth_multiplying``).
+    """
+    is_long = sizes.inputs == 1 and sizes.taps[:2] == (1, 1) and sizes.taps[2] >= ROW_BLOCK
+    moves_by_one = sizes.strides[2] == sizes.dilations[2] == 1
+    if not (is_long and moves_by_one and profile(target).slow_compiler):
+        return False
+    blocks = sizes.batch * sizes.groups * math.prod(sizes.places[:2]) * -(-sizes.places[2] // ROW_BLOCK)
+    held = blocks * max((sizes.taps[2] + ROW_BLOCK - 1) * bits // 8, 4 * ROW_BLOCK * sizes.outputs)
+    return (padded or sizes.outputs < _FEWEST_OUTPUTS) and held <= target.max_region
+
+
 def implicit_tile(
     target: Target, sizes: WindowSizes, *, halves: bool = False, flat: bool = True
 ) -> ImplicitTile | None:

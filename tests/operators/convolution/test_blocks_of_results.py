@@ -1,10 +1,10 @@
-"""Backward CONVOLUTION of long strides, by a forward one whose channels are blocks of results; and phases without
-taps."""
+"""CONVOLUTION whose channels are blocks of results: backward with long strides, or with long filters along rows; and
+phases without taps."""
 
 from __future__ import annotations
 
 import pytest
-from convolution_cases import BACKWARD, CONVOLUTION, CORRELATION, build, check, of
+from convolution_cases import BACKWARD, CONVOLUTION, CORRELATION, FORWARD, build, check, of
 
 from dml.compiler.lowering import compile_operator
 from dml.compiler.target import DeviceClass, Target
@@ -35,10 +35,29 @@ HOLES = [
     of(4, 1, 1, (9,), (1,), strides=(5,), end=(2,), output_padding=(3,)),
 ]
 CASES = [*BLOCKS, *NO_BLOCKS, *HOLES]
+#: Filters too long for the direct kernel: padded and not, of several groups, along columns, in rows and planes, less
+#: than a block.
+ROWS = [
+    of(1, 1, 1, (230,), (165,), start=(82,), end=(82,)),
+    of(1, 1, 3, (300,), (140,)),
+    of(5, 1, 1, (150,), (131,), start=(65,), end=(65,)),
+    of(3, 1, 2, (200, 1), (130, 1), start=(5, 0), end=(70, 0)),
+    of(1, 1, 16, (5, 40), (1, 70), start=(0, 35), end=(1, 36), strides=(2, 1)),
+    of(2, 1, 1, (2, 3, 180), (1, 1, 150), start=(0, 0, 9), end=(0, 0, 0)),
+]
+#: Short filters, of several channels, that move by two, are dilated, extend along two axes, or have many outputs.
+NO_ROWS = [
+    of(1, 1, 1, (230,), (65,), start=(32,), end=(32,)),
+    of(1, 2, 1, (230,), (165,), start=(32,), end=(32,)),
+    of(1, 1, 1, (230,), (165,), start=(32,), end=(32,), strides=(2,)),
+    of(1, 1, 1, (330,), (165,), start=(32,), end=(32,), dilations=(2,)),
+    of(1, 1, 1, (9, 230), (2, 165), start=(0, 32), end=(0, 32)),
+    of(1, 1, 16, (300,), (164,)),
+]
 
 
-def kernels(case):
-    desc, *_ = build("FLOAT32", 1, direction=BACKWARD, **case)
+def kernels(case, direction=BACKWARD):
+    desc, *_ = build("FLOAT32", 1, direction=direction, **case)
     return {dispatch.label for dispatch in compile_operator(desc, Target(DeviceClass.CPU)).dispatches}
 
 
@@ -62,3 +81,21 @@ def test_values(device, dtype, mode, case):
 
 def test_results_of_other_strides(device):
     check(device, *build("FLOAT32", 2, direction=BACKWARD, layout="padded", **BLOCKS[2]))
+
+
+@pytest.mark.parametrize("case", ROWS, ids=range(len(ROWS)))
+def test_long_filters_are_products_of_blocks(case):
+    assert {"movement/unfold.comp", "gemm/tiled.comp"} <= kernels(case, FORWARD)
+
+
+@pytest.mark.parametrize("case", NO_ROWS, ids=range(len(NO_ROWS)))
+def test_other_filters_have_no_blocks(case):
+    assert "movement/unfold.comp" not in kernels(case, FORWARD)
+
+
+@pytest.mark.kind
+@pytest.mark.parametrize("mode", [CORRELATION, CONVOLUTION])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("case", ROWS + NO_ROWS, ids=range(len(ROWS + NO_ROWS)))
+def test_values_of_long_filters(device, dtype, mode, case):
+    check(device, *build(dtype, 2, mode=mode, bias=mode == CORRELATION, **case))

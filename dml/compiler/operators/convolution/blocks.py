@@ -1,13 +1,14 @@
-"""Backward convolutions of long strides as forward ones of stride one, whose output channels are a block of results.
+"""Convolutions whose output channels are a block of results: backward ones of long strides, as forward ones of stride
+one, and long filters along rows.
 
-A block holds a result for each position modulo the strides. All have the same number of taps: weights beyond the
-filter's ends are zero.
+Backward, a block holds a result for each position modulo the strides. All results of a block have the same number of
+taps: weights beyond the filter's ends are zero.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
@@ -18,7 +19,7 @@ from dml.compiler.operators.movement.views import window
 from dml.compiler.parts import boxes, narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node, substitute
-from dml.compiler.selection.convolution import goes_by_blocks
+from dml.compiler.selection.convolution import ROW_BLOCK, Three, goes_by_blocks
 from dml.tensors import packed_strides
 
 _ONES = (1, 1, 1)
@@ -69,10 +70,7 @@ def _weights_of_blocks(
     builder: ProgramBuilder, convolution: Convolution, sizes: tuple[int, ...], before: list[int]
 ) -> Operand:
     """Return a copy of the weights, {output channel, position in a block; input channel of a group; taps}."""
-    weights, geometry, outputs = convolution.weights, convolution.geometry, convolution.outputs
-    if geometry.flipped:
-        last = [size - 1 for size in weights.sizes[2:]]
-        weights = window(weights, (0, 0, *last), weights.sizes, (1, 1, -1, -1, -1))
+    weights, geometry, outputs = _in_correlation(convolution), convolution.geometry, convolution.outputs
     stage = builder.prepare(weights)
     copy = stage.temporary(weights.data_type, sizes)
     inputs, *taps = sizes[1:]
@@ -84,9 +82,37 @@ def _weights_of_blocks(
     return copy
 
 
-def from_blocks(builder: ProgramBuilder, sums: Operand, convolution: Convolution, finish: Expression) -> None:
-    """Write ``result = finish(sums + bias)`` from the forward convolution's results."""
-    result, strides, bias = convolution.result, convolution.geometry.strides, convolution.bias
+def _in_correlation(convolution: Convolution) -> Operand:
+    """View the weights in the order of a correlation."""
+    weights = convolution.weights
+    if not convolution.geometry.flipped:
+        return weights
+    last = [size - 1 for size in weights.sizes[2:]]
+    return window(weights, (0, 0, *last), weights.sizes, (1, 1, -1, -1, -1))
+
+
+def in_blocks_of_rows(builder: ProgramBuilder, convolution: Convolution) -> Convolution:
+    """Return a forward convolution along rows of one channel, without bias, in temporary memory, with blocks of
+    adjacent results as channels: the rows of a product that share what they read."""
+    geometry, weights, result = convolution.geometry, convolution.weights, convolution.result
+    channels, taps = weights.sizes[0], weights.sizes[4] + ROW_BLOCK - 1
+    stage = builder.prepare(weights)
+    copy = stage.temporary(weights.data_type, (channels * ROW_BLOCK, 1, 1, 1, taps))
+    by_result = (channels, 1, 1, 1, ROW_BLOCK, 1, 1, taps)
+    # Weight u of result r in a block is the filter's u - r, modulo 2^32; beyond its ends, zero.
+    moved = copy.view(by_result, packed_strides(by_result))
+    copy_windows(stage, _in_correlation(convolution), moved, _ONES, (1, 1, 2**32 - 1), (0, 0, 0))
+    sizes = (result.sizes[0], channels * ROW_BLOCK, *result.sizes[2:4], -(-result.sizes[4] // ROW_BLOCK))
+    sums = builder.temporary(sum_type(result)[1], sizes)
+    moving = replace(geometry, strides=(*geometry.strides[:2], ROW_BLOCK), flipped=False)
+    return Convolution(convolution.x, copy, None, sums, moving)
+
+
+def from_blocks(
+    builder: ProgramBuilder, sums: Operand, convolution: Convolution, strides: Three, finish: Expression
+) -> None:
+    """Write ``result = finish(sums + bias)`` from the results in blocks of ``strides``."""
+    result, bias = convolution.result, convolution.bias
     sizes = (*result.sizes[:2], *strides, *sums.sizes[2:])
     by_position = sums.view(sizes, packed_strides(sizes))
     if bias is not None:

@@ -152,6 +152,16 @@ def goes_by_phases(strides: Three) -> bool:
     return math.prod(strides) <= _MOST_PHASES
 
 
+#: Maximum number of output channels of one group for which CPU drivers take blocks though phases are few: each phase
+#: leaves most of the direct kernel's tile of channels empty.
+BLOCKED_OUTPUTS: int = threshold("convolution.BLOCKED_OUTPUTS")
+
+
+def prefers_blocks(target: Target, sizes: WindowSizes, phases: int) -> bool:
+    """Whether a backward convolution of several phases goes by blocks. sizes: of a phase."""
+    return phases > 1 and sizes.groups == 1 and sizes.outputs <= BLOCKED_OUTPUTS and profile(target).slow_compiler
+
+
 #: Maximum number of weights of a block's results, those beyond the filter's ends included, per weight of the filter.
 _BLOCKS_WEIGHTS = 4
 

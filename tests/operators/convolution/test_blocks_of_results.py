@@ -35,6 +35,17 @@ HOLES = [
     of(4, 1, 1, (9,), (1,), strides=(5,), end=(2,), output_padding=(3,)),
 ]
 CASES = [*BLOCKS, *NO_BLOCKS, *HOLES]
+#: Few phases, of few output channels.
+FEW = [
+    of(1, 20, 1, (30,), (16,), strides=(8,), start=(4,), end=(4,)),
+    of(1, 9, 8, (7, 6), (3, 3), strides=(2, 2), start=(1, 1), output_padding=(1, 0)),
+]
+#: The same with more channels, of groups, or with dilated windows.
+NO_FEW = [
+    of(1, 9, 9, (7, 6), (3, 3), strides=(2, 2), start=(1, 1)),
+    of(2, 1, 4, (7, 6), (3, 3), strides=(2, 2), start=(1, 1)),
+    of(1, 9, 2, (9,), (4,), strides=(3,), dilations=(2,)),
+]
 #: Filters too long for the direct kernel: padded and not, of several groups, along columns, in rows and planes, less
 #: than a block.
 ROWS = [
@@ -99,3 +110,16 @@ def test_other_filters_have_no_blocks(case):
 @pytest.mark.parametrize("case", ROWS + NO_ROWS, ids=range(len(ROWS + NO_ROWS)))
 def test_values_of_long_filters(device, dtype, mode, case):
     check(device, *build(dtype, 2, mode=mode, bias=mode == CORRELATION, **case))
+
+
+@pytest.mark.parametrize(("case", "copies"), [*((case, True) for case in FEW), *((case, False) for case in NO_FEW)])
+def test_phases_of_few_channels_go_by_blocks_on_cpus(case, copies):
+    assert ("movement/unfold.comp" in kernels(case)) == copies
+
+
+@pytest.mark.kind
+@pytest.mark.parametrize("mode", [CORRELATION, CONVOLUTION])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("case", FEW + NO_FEW, ids=range(len(FEW + NO_FEW)))
+def test_values_of_few_phases(device, dtype, mode, case):
+    check(device, *build(dtype, 2, mode=mode, direction=BACKWARD, bias=mode == CORRELATION, **case))

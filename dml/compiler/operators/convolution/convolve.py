@@ -49,6 +49,7 @@ from dml.compiler.selection.convolution import (
     is_worth_thinning,
     is_worth_unfolding,
     joins_images,
+    prefers_blocks,
 )
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16
@@ -99,13 +100,14 @@ def _sum_of(builder: ProgramBuilder, summands: list[Convolution], finish: Expres
 def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
     """Compute a convolution whose tensors fit bindings."""
     sums = windowed_sums(convolution)
-    if sums is None:
-        blocks = in_blocks(builder, convolution) if convolution.geometry.backward else None
-        if blocks is None:
-            general(builder, convolution, finish)
+    if convolution.geometry.backward and (sums is None or prefers_blocks(builder.target, sums[0].sizes, len(sums))):
+        blocks = in_blocks(builder, convolution)
+        if blocks is not None:
+            convolve(builder, blocks, Leaf(0))
+            from_blocks(builder, blocks.result, convolution, convolution.geometry.strides, finish)
             return
-        convolve(builder, blocks, Leaf(0))
-        from_blocks(builder, blocks.result, convolution, convolution.geometry.strides, finish)
+    if sums is None:
+        general(builder, convolution, finish)
         return
     bits = DATA_TYPES[convolution.result.data_type].bits
     if len(sums) == 1 and _goes_by_product(builder.target, sums[0], bits):

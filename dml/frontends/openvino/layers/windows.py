@@ -13,7 +13,7 @@ from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.sizes import padding
 from dml.graph.builder import Tensor
-from dml.shapes import covered_size, pooled_sizes, window_reach, with_size, with_spatial
+from dml.shapes import covered_size, pooled_sizes, replaced, window_reach, with_size, with_spatial
 
 
 @layer("Convolution", "GroupConvolution")
@@ -141,15 +141,13 @@ def adaptive_pool(c: IrContext) -> IrValue:
         if count == size:
             continue
         if size % count == 0:
-            before, after = x.sizes[:axis], x.sizes[axis + 1 :]
-            ranges = x.reshape(*before, count, size // count, *after)
-            x = op.reduce(ranges, function, [axis + 1]).reshape(*before, count, *after)
+            ranges = x.reshape(*replaced(x.sizes, axis, (count, size // count)))
+            x = op.reduce(ranges, function, [axis + 1]).reshape(*with_size(x.sizes, axis, count))
             continue
         parts = []
         for k in range(count):
             first, last = k * size // count, -(-(k + 1) * size // count)
-            offsets = tuple(first if d == axis else 0 for d in range(x.rank))
-            part = op.slice_(x, offsets, with_size(x.sizes, axis, last - first))
+            part = op.slice_(x, with_size([0] * x.rank, axis, first), with_size(x.sizes, axis, last - first))
             parts.append(op.reduce(part, function, [axis]))
         x = op.join(parts, axis)
     return x

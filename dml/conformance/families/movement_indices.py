@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dml import descriptors as d
-from dml.conformance.filling import filled
 from dml.conformance.limits import Expected
 from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor
 from dml.conformance.references import indexing
 from dml.conformance.subject import Inputs, subject
-from dml.conformance.values import Values
+from dml.conformance.values import Values, filled
 from dml.conformance.variety import AXES, SIZES, axis_of, exact, far_integers, moved
 from dml.descriptors.movement import OWN_REDUCE_INTO_ROWS_OPERATOR_DESC
 from dml.enums import (

@@ -40,8 +40,8 @@ def dml(
     "RTX"})``.
 
     options: ``device``, an index, a part of a name, or a dml.Device (default: the best one); ``fallback``, False to
-    raise DMLError instead of running with PyTorch (default True); ``freeze``, True to keep the weights of the first
-    run; otherwise their bytes are compared before each run (default False). mode: from torch.compile; only "default"
+    raise DMLError instead of running with PyTorch (default True); ``freeze``, True to keep each weight's values
+    of the first run; otherwise its bytes are compared before each run (default False). mode: from torch.compile; only "default"
     is accepted. Raises DMLError for other options, and for a device that does not exist.
     """
     given = dict(options or {})

@@ -55,6 +55,11 @@ def without_axis(sizes: Sequence[int], axis: int) -> Sizes:
     return replaced(sizes, axis, ())
 
 
+def without_ones(sizes: Sequence[int]) -> Sizes:
+    """Remove the sizes that are 1."""
+    return tuple(size for size in sizes if size != 1)
+
+
 def with_axis(sizes: Sequence[int], axis: int, size: int = 1) -> Sizes:
     """Insert a size before the one at ``axis`` (nonnegative)."""
     return (*sizes[:axis], size, *sizes[axis:])

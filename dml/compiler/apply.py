@@ -89,10 +89,7 @@ def _ends_anywhere(result: Operand, unit: int, lines: int) -> bool:
 def _in_memory_order(result: Operand, *inputs: Operand) -> list[Operand]:
     """Return the operands, of equal sizes, with dimensions permuted to the result's order in memory, innermost last."""
     order = sorted(range(result.rank), key=lambda d: -result.strides[d])
-    return [
-        operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
-        for operand in (result, *inputs)
-    ]
+    return [operand.permuted(order) for operand in (result, *inputs)]
 
 
 def _vector_elements(result: Operand, *inputs: Operand) -> int | None:

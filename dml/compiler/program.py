@@ -7,6 +7,7 @@ persistent resource. Its dispatches run in order; the runtime inserts barriers b
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
@@ -138,6 +139,10 @@ class Operand:
     def view(self, sizes: tuple[int, ...], strides: tuple[int, ...], base: int = 0) -> Operand:
         """View the same elements with other sizes and strides, ``base`` elements further on."""
         return fast_replace(self, sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
+
+    def permuted(self, order: Sequence[int]) -> Operand:
+        """View the dimensions in another order."""
+        return self.view(tuple(self.sizes[d] for d in order), tuple(self.strides[d] for d in order))
 
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
         """Broadcast, right-aligned, to ``sizes``; dimensions of size 1 repeat.

@@ -49,11 +49,7 @@ def _turned(tile: int, result: Operand, source: Operand) -> tuple[Operand, Opera
     if any(step % per_word for step in (result.base, result.sizes[last], *result.strides[:last])):
         return None
     order = [axis for axis in range(last) if axis != found[0]] + [found[0], last]
-    turned, along = (
-        operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
-        for operand in (result, source)
-    )
-    return turned, along
+    return result.permuted(order), source.permuted(order)
 
 
 def _tiles(builder: ProgramBuilder, emitted: Emitted, tile: int, result: Operand, source: Operand) -> None:

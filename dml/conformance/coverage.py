@@ -24,7 +24,7 @@ from dml.compiler.target import Target
 from dml.conformance import catalogue, code
 from dml.conformance.case import Case, case_ids
 from dml.conformance.graphs import check
-from dml.conformance.layouts import tensors
+from dml.conformance.layouts import element_count
 from dml.conformance.parameters import OpenLabels, Skip
 from dml.conformance.subject import Subject
 from dml.conformance.variants import kernel_of, variants
@@ -277,10 +277,7 @@ def _features(name: str) -> tuple[str, ...]:
 
 
 def _cost(desc: OperatorDesc, work: int) -> float:
-    elements = sum(
-        tensor.element_count for fields in (desc.inputs(), desc.outputs()) for _, _, tensor in tensors(fields)
-    )
-    return 1.0 + elements / _ELEMENTS + work / _WORK
+    return 1.0 + element_count(desc) / _ELEMENTS + work / _WORK
 
 
 def _numbers(case: Case) -> Iterator[tuple[str, int, int]]:

@@ -6,6 +6,7 @@ import random
 import zlib
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,11 @@ def gaps_touched(data: npt.NDArray[np.uint8], tensor: Tensor) -> int | None:
     untouched[int(places.max()) * width + width :] = False
     wrong = untouched & (data != UNTOUCHED)
     return int(np.argmax(wrong)) if wrong.any() else None
+
+
+def element_count(desc: OperatorDesc) -> int:
+    """Count the elements of all tensors."""
+    return sum(tensor.element_count for _, _, tensor in tensors(chain(desc.inputs(), desc.outputs())))
 
 
 def tensors(fields: Iterator[tuple[str, Any]]) -> list[tuple[str, int | None, Tensor]]:

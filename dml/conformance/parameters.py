@@ -10,7 +10,7 @@ from typing import Any
 
 from dml.capability import operator_support, short_name
 from dml.descriptors.base import OperatorDesc
-from dml.enums import DML_REDUCE_FUNCTION
+from dml.enums import DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 #: Parameter -> label -> value; the first label is the default.
@@ -117,6 +117,11 @@ def types_of(operator: type[OperatorDesc], tensor: str, function: DML_REDUCE_FUN
     assert found is not None
     kinds = sorted(found[tensor].data_types, key=lambda kind: (short_name(kind) != "FLOAT32", kind))
     return {short_name(kind): kind for kind in kinds}
+
+
+def data_types(*names: str) -> dict[str, Any]:
+    """Return data types by name: ``data_types("FLOAT32", "INT8")``."""
+    return {name: DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{name}"] for name in names}
 
 
 def sizes(*texts: str) -> dict[str, tuple[int, ...]]:

@@ -9,7 +9,7 @@ from typing import Any
 from dml.api.device import Device
 from dml.conformance import execution
 from dml.conformance.case import Case
-from dml.conformance.layouts import tensors
+from dml.conformance.layouts import element_count
 from dml.conformance.parameters import Skip
 
 #: Maximum cases to try.
@@ -64,8 +64,5 @@ def _weight(case: Case) -> Weight | None:
         desc = case.desc
     except Skip:
         return None
-    elements = sum(
-        tensor.element_count for fields in (desc.inputs(), desc.outputs()) for _, _, tensor in tensors(fields)
-    )
     defaults = {name: next(iter(values)) for name, values in case.subject.all_parameters.items()}
-    return elements, sum(case.labels[name] != label for name, label in defaults.items())
+    return element_count(desc), sum(case.labels[name] != label for name, label in defaults.items())

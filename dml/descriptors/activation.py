@@ -6,7 +6,22 @@ Input and output have the same sizes and data type. The tensors of an activation
 
 from __future__ import annotations
 
-from .base import ActivationDesc, Input, OperatorDesc, Output, UIntArray, count_of, operator
+from .base import ActivationDesc, Input, OperatorDesc, Output, UIntArray, count_of, operator, shared_fields
+
+
+class RowsDesc(ActivationDesc):
+    """An activation of whole rows, the last dimension."""
+
+    TENSORS = "InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1."
+
+
+@shared_fields
+class AxesDesc(ActivationDesc):
+    """An activation of all elements along axes."""
+
+    TENSORS = "InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them."
+    AxisCount: int = count_of("Axes")
+    Axes: UIntArray
 
 
 @operator
@@ -17,11 +32,8 @@ class DML_ACTIVATION_ELU_OPERATOR_DESC(ActivationDesc):
 
 
 @operator
-class DML_ACTIVATION_HARDMAX_OPERATOR_DESC(ActivationDesc):
-    """1 at the first largest element of each row (the last dimension), 0 elsewhere.
-
-    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1.
-    """
+class DML_ACTIVATION_HARDMAX_OPERATOR_DESC(RowsDesc):
+    """1 at the first largest element of each row (the last dimension), 0 elsewhere."""
 
 
 @operator
@@ -53,11 +65,8 @@ class DML_ACTIVATION_LINEAR_OPERATOR_DESC(ActivationDesc):
 
 
 @operator
-class DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC(ActivationDesc):
-    """The natural logarithm of SOFTMAX, over the last dimension.
-
-    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1.
-    """
+class DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC(RowsDesc):
+    """The natural logarithm of SOFTMAX, over the last dimension."""
 
 
 @operator
@@ -107,11 +116,8 @@ class DML_ACTIVATION_SIGMOID_OPERATOR_DESC(ActivationDesc):
 
 
 @operator
-class DML_ACTIVATION_SOFTMAX_OPERATOR_DESC(ActivationDesc):
-    """e^x divided by the sum of e^x over the last dimension.
-
-    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1.
-    """
+class DML_ACTIVATION_SOFTMAX_OPERATOR_DESC(RowsDesc):
+    """e^x divided by the sum of e^x over the last dimension."""
 
 
 @operator
@@ -171,36 +177,18 @@ class DML_ACTIVATION_GELU_OPERATOR_DESC(ActivationDesc):
 
 
 @operator
-class DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC(ActivationDesc):
-    """e^x divided by the sum of e^x over Axes.
-
-    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them.
-    """
-
-    AxisCount: int = count_of("Axes")
-    Axes: UIntArray
+class DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC(AxesDesc):
+    """e^x divided by the sum of e^x over Axes."""
 
 
 @operator
-class DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC(ActivationDesc):
-    """The natural logarithm of SOFTMAX1, over Axes.
-
-    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them.
-    """
-
-    AxisCount: int = count_of("Axes")
-    Axes: UIntArray
+class DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC(AxesDesc):
+    """The natural logarithm of SOFTMAX1, over Axes."""
 
 
 @operator
-class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(ActivationDesc):
-    """1 at the first largest element over Axes, 0 elsewhere.
-
-    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them.
-    """
-
-    AxisCount: int = count_of("Axes")
-    Axes: UIntArray
+class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(AxesDesc):
+    """1 at the first largest element over Axes, 0 elsewhere."""
 
 
 @operator

@@ -7,19 +7,12 @@ from __future__ import annotations
 
 from ..enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE
 from ..enums.own import OWN_OPERATOR_TYPE
-from .base import Input, OperatorDesc, OptionalInput, OptionalOutput, Output, operator, own_operator
+from .base import Input, OperatorDesc, OptionalInput, OptionalOutput, Output, operator, own_operator, shared_fields
 
 
-@operator
-class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(OperatorDesc):
-    """softmax(query x key^T * Scale + mask + bias) x value, for HeadCount heads.
-
-    QueryTensor: {B, S, N * H}. KeyTensor, ValueTensor: {B, K, N * H}. StackedQueryKeyTensor, StackedKeyValueTensor: {B,
-    K, N, 2, H}, both interleaved by head. StackedQueryKeyValueTensor: {B, K, N, 3, H}, all three. BiasTensor: {2 or 3
-    parts, N * H in all}. PastKeyTensor, PastValueTensor: {B, N, P, H}. RelativePositionBiasTensor: {B, N, S, T}.
-    MaskTensor: as MaskType says. Scale: the factor of query x key^T. OutputTensor: {B, S, N * H of values}.
-    OutputPresentKeyTensor, OutputPresentValueTensor: {B, N, T, H}.
-    """
+@shared_fields
+class AttentionDesc(OperatorDesc):
+    """First fields of multi-head attention."""
 
     QueryTensor: OptionalInput = None
     KeyTensor: OptionalInput = None
@@ -32,6 +25,19 @@ class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(OperatorDesc):
     RelativePositionBiasTensor: OptionalInput = None
     PastKeyTensor: OptionalInput = None
     PastValueTensor: OptionalInput = None
+
+
+@operator
+class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(AttentionDesc):
+    """softmax(query x key^T * Scale + mask + bias) x value, for HeadCount heads.
+
+    QueryTensor: {B, S, N * H}. KeyTensor, ValueTensor: {B, K, N * H}. StackedQueryKeyTensor, StackedKeyValueTensor: {B,
+    K, N, 2, H}, both interleaved by head. StackedQueryKeyValueTensor: {B, K, N, 3, H}, all three. BiasTensor: {2 or 3
+    parts, N * H in all}. PastKeyTensor, PastValueTensor: {B, N, P, H}. RelativePositionBiasTensor: {B, N, S, T}.
+    MaskTensor: as MaskType says. Scale: the factor of query x key^T. OutputTensor: {B, S, N * H of values}.
+    OutputPresentKeyTensor, OutputPresentValueTensor: {B, N, T, H}.
+    """
+
     OutputTensor: Output
     OutputPresentKeyTensor: OptionalOutput = None
     OutputPresentValueTensor: OptionalOutput = None
@@ -42,7 +48,7 @@ class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(OperatorDesc):
 
 
 @operator
-class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(OperatorDesc):
+class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(AttentionDesc):
     """MULTIHEAD_ATTENTION with fewer key and value heads than query heads, and past lengths per batch.
 
     Consecutive query heads share a key and value head. PastSequenceLengthsTensor: {B}, the filled length of the past
@@ -51,17 +57,6 @@ class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(OperatorDesc):
     not written. The other tensors are as in MULTIHEAD_ATTENTION, where N is QueryHeadCount or KeyValueHeadCount.
     """
 
-    QueryTensor: OptionalInput = None
-    KeyTensor: OptionalInput = None
-    ValueTensor: OptionalInput = None
-    StackedQueryKeyTensor: OptionalInput = None
-    StackedKeyValueTensor: OptionalInput = None
-    StackedQueryKeyValueTensor: OptionalInput = None
-    BiasTensor: OptionalInput = None
-    MaskTensor: OptionalInput = None
-    RelativePositionBiasTensor: OptionalInput = None
-    PastKeyTensor: OptionalInput = None
-    PastValueTensor: OptionalInput = None
     PastSequenceLengthsTensor: OptionalInput = None
     OutputTensor: Output
     OutputPresentKeyTensor: OptionalOutput = None

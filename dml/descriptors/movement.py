@@ -17,6 +17,7 @@ from .base import (
     UIntArray,
     count_of,
     operator,
+    shared_fields,
 )
 
 
@@ -396,37 +397,33 @@ class DML_DIAGONAL_MATRIX1_OPERATOR_DESC(OperatorDesc):
     DiagonalFillEnd: Int
 
 
+@shared_fields
+class FoldDesc(OperatorDesc):
+    """Fields of a conversion between an image and the columns of its windows."""
+
+    InputTensor: Input
+    OutputTensor: Output
+    DimensionCount: int = count_of("WindowSizes")
+    WindowSizes: UIntArray
+    Strides: UIntArray
+    Dilations: UIntArray
+    StartPadding: UIntArray
+    EndPadding: UIntArray
+
+
 @operator
-class DML_FOLD_OPERATOR_DESC(OperatorDesc):
+class DML_FOLD_OPERATOR_DESC(FoldDesc):
     """Add up columns of windows into an image: each window's elements return to their places before UNFOLD.
 
     InputTensor: {batch, channels * window elements, windows}. OutputTensor: {batch, channels, spatial sizes}. The
     arrays have one item per spatial dimension.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
-    DimensionCount: int = count_of("WindowSizes")
-    WindowSizes: UIntArray
-    Strides: UIntArray
-    Dilations: UIntArray
-    StartPadding: UIntArray
-    EndPadding: UIntArray
-
 
 @operator
-class DML_UNFOLD_OPERATOR_DESC(OperatorDesc):
+class DML_UNFOLD_OPERATOR_DESC(FoldDesc):
     """Lay out every window of an image as a column.
 
     InputTensor: {batch, channels, spatial sizes}. OutputTensor: {batch, channels * window elements, windows}. The
     arrays have one item per spatial dimension.
     """
-
-    InputTensor: Input
-    OutputTensor: Output
-    DimensionCount: int = count_of("WindowSizes")
-    WindowSizes: UIntArray
-    Strides: UIntArray
-    Dilations: UIntArray
-    StartPadding: UIntArray
-    EndPadding: UIntArray

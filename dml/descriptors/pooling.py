@@ -73,14 +73,14 @@ class DML_ROI_POOLING_OPERATOR_DESC(OperatorDesc):
     PooledSize: DML_SIZE_2D
 
 
-@operator
-class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
-    """MAX_POOLING that optionally returns the index of each largest element.
+@shared_fields
+class IndexedPoolingDesc(OperatorDesc):
+    """First fields of a pooling that optionally returns indices."""
 
-    OutputIndicesTensor: the sizes of OutputTensor; row-major indices into the whole input; on ties, the first element's
-    index.
-    """
-
+    TENSORS = (
+        "OutputIndicesTensor: the sizes of OutputTensor; row-major indices into the whole input; on ties, the first "
+        "element's index."
+    )
     InputTensor: Input
     OutputTensor: Output
     OutputIndicesTensor: OptionalOutput = None
@@ -89,6 +89,11 @@ class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
     WindowSize: UIntArray
     StartPadding: UIntArray
     EndPadding: UIntArray
+
+
+@operator
+class DML_MAX_POOLING1_OPERATOR_DESC(IndexedPoolingDesc):
+    """MAX_POOLING that optionally returns the index of each largest element."""
 
 
 @operator
@@ -106,21 +111,9 @@ class DML_MAX_UNPOOLING_OPERATOR_DESC(OperatorDesc):
 
 
 @operator
-class DML_MAX_POOLING2_OPERATOR_DESC(OperatorDesc):
-    """MAX_POOLING1 with dilated windows.
+class DML_MAX_POOLING2_OPERATOR_DESC(IndexedPoolingDesc):
+    """MAX_POOLING1 with dilated windows."""
 
-    OutputIndicesTensor: the sizes of OutputTensor; row-major indices into the whole input; on ties, the first element's
-    index.
-    """
-
-    InputTensor: Input
-    OutputTensor: Output
-    OutputIndicesTensor: OptionalOutput = None
-    DimensionCount: int = count_of("Strides")
-    Strides: UIntArray
-    WindowSize: UIntArray
-    StartPadding: UIntArray
-    EndPadding: UIntArray
     Dilations: UIntArray
 
 
@@ -159,14 +152,14 @@ class DML_MAX_POOLING_GRAD_OPERATOR_DESC(OperatorDesc):
     Dilations: UIntArray
 
 
-@operator
-class DML_ROI_ALIGN_OPERATOR_DESC(OperatorDesc):
-    """Mean or maximum of interpolated samples in each cell of a grid laid over each region of interest.
+@shared_fields
+class RegionsDesc(OperatorDesc):
+    """First fields of an operator that samples regions of interest."""
 
-    InputTensor: {batch, channels, height, width}. ROITensor: {1, 1, regions, 4}: x1, y1, x2, y2. BatchIndicesTensor:
-    {1, 1, 1, regions}. OutputTensor: {regions, channels, grid height, grid width}.
-    """
-
+    TENSORS = (
+        "InputTensor: {batch, channels, height, width}. ROITensor: {1, 1, regions, 4}: x1, y1, x2, y2. "
+        "BatchIndicesTensor: {1, 1, 1, regions}. OutputTensor: {regions, channels, grid height, grid width}."
+    )
     InputTensor: Input
     ROITensor: Input
     BatchIndicesTensor: Input
@@ -175,27 +168,21 @@ class DML_ROI_ALIGN_OPERATOR_DESC(OperatorDesc):
     InterpolationMode: DML_INTERPOLATION_MODE
     SpatialScaleX: float
     SpatialScaleY: float
+
+
+@operator
+class DML_ROI_ALIGN_OPERATOR_DESC(RegionsDesc):
+    """Mean or maximum of interpolated samples in each cell of a grid laid over each region of interest."""
+
     OutOfBoundsInputValue: float
     MinimumSamplesPerOutput: int
     MaximumSamplesPerOutput: int
 
 
 @operator
-class DML_ROI_ALIGN1_OPERATOR_DESC(OperatorDesc):
-    """ROI_ALIGN with explicit offsets between pixels and coordinates, and optional alignment of regions.
+class DML_ROI_ALIGN1_OPERATOR_DESC(RegionsDesc):
+    """ROI_ALIGN with explicit offsets between pixels and coordinates, and optional alignment of regions."""
 
-    InputTensor: {batch, channels, height, width}. ROITensor: {1, 1, regions, 4}: x1, y1, x2, y2. BatchIndicesTensor:
-    {1, 1, 1, regions}. OutputTensor: {regions, channels, grid height, grid width}.
-    """
-
-    InputTensor: Input
-    ROITensor: Input
-    BatchIndicesTensor: Input
-    OutputTensor: Output
-    ReductionFunction: DML_REDUCE_FUNCTION
-    InterpolationMode: DML_INTERPOLATION_MODE
-    SpatialScaleX: float
-    SpatialScaleY: float
     InputPixelOffset: float
     OutputPixelOffset: float
     OutOfBoundsInputValue: float

@@ -7,19 +7,12 @@ bidirectional and else 1.
 from __future__ import annotations
 
 from ..enums import DML_RECURRENT_NETWORK_DIRECTION
-from .base import Input, OperatorArray, OperatorDesc, OptionalInput, OptionalOutput, count_of, operator
+from .base import Input, OperatorArray, OperatorDesc, OptionalInput, OptionalOutput, count_of, operator, shared_fields
 
 
-@operator
-class DML_RNN_OPERATOR_DESC(OperatorDesc):
-    """A layer of simple recurrent cells: h = f(x W + h R + bias).
-
-    InputTensor: {1, seq_length, batch_size, input_size}. WeightTensor: {1, num_directions, hidden_size, input_size}.
-    RecurrenceTensor: {1, num_directions, hidden_size, hidden_size}. BiasTensor: {1, 1, num_directions, 2 *
-    hidden_size}. HiddenInitTensor: {1, num_directions, batch_size, hidden_size}. SequenceLengthsTensor: {1, 1, 1,
-    batch_size}. OutputSequenceTensor: {seq_length, num_directions, batch_size, hidden_size}. OutputSingleTensor: {1,
-    num_directions, batch_size, hidden_size}. ActivationDescs: f for each direction.
-    """
+@shared_fields
+class RecurrentDesc(OperatorDesc):
+    """First fields of RNN and GRU. LSTM has other tensors between them."""
 
     InputTensor: Input
     WeightTensor: Input
@@ -32,6 +25,18 @@ class DML_RNN_OPERATOR_DESC(OperatorDesc):
     ActivationDescCount: int = count_of("ActivationDescs")
     ActivationDescs: OperatorArray
     Direction: DML_RECURRENT_NETWORK_DIRECTION
+
+
+@operator
+class DML_RNN_OPERATOR_DESC(RecurrentDesc):
+    """A layer of simple recurrent cells: h = f(x W + h R + bias).
+
+    InputTensor: {1, seq_length, batch_size, input_size}. WeightTensor: {1, num_directions, hidden_size, input_size}.
+    RecurrenceTensor: {1, num_directions, hidden_size, hidden_size}. BiasTensor: {1, 1, num_directions, 2 *
+    hidden_size}. HiddenInitTensor: {1, num_directions, batch_size, hidden_size}. SequenceLengthsTensor: {1, 1, 1,
+    batch_size}. OutputSequenceTensor: {seq_length, num_directions, batch_size, hidden_size}. OutputSingleTensor: {1,
+    num_directions, batch_size, hidden_size}. ActivationDescs: f for each direction.
+    """
 
 
 @operator
@@ -67,7 +72,7 @@ class DML_LSTM_OPERATOR_DESC(OperatorDesc):
 
 
 @operator
-class DML_GRU_OPERATOR_DESC(OperatorDesc):
+class DML_GRU_OPERATOR_DESC(RecurrentDesc):
     """A layer of gated recurrent units; the order of gates is update, reset, hidden.
 
     InputTensor: {1, seq_length, batch_size, input_size}. WeightTensor: {1, num_directions, 3 * hidden_size,
@@ -79,15 +84,4 @@ class DML_GRU_OPERATOR_DESC(OperatorDesc):
     multiplies by the reset gate after the hidden gate's recurrent product instead of before it.
     """
 
-    InputTensor: Input
-    WeightTensor: Input
-    RecurrenceTensor: Input
-    BiasTensor: OptionalInput = None
-    HiddenInitTensor: OptionalInput = None
-    SequenceLengthsTensor: OptionalInput = None
-    OutputSequenceTensor: OptionalOutput = None
-    OutputSingleTensor: OptionalOutput = None
-    ActivationDescCount: int = count_of("ActivationDescs")
-    ActivationDescs: OperatorArray
-    Direction: DML_RECURRENT_NETWORK_DIRECTION
     LinearBeforeReset: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..enums import DML_AXIS_DIRECTION, DML_INTERPOLATION_MODE
 from ..tensors import DML_SIZE_2D
-from .base import FloatArray, Input, OperatorDesc, Output, count_of, operator
+from .base import FloatArray, Input, OperatorDesc, Output, count_of, operator, shared_fields
 
 
 @operator
@@ -66,13 +66,11 @@ class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
     OutputPixelOffsets: FloatArray
 
 
-@operator
-class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
-    """RESAMPLE1 with a choice of the direction in which nearest-neighbour coordinates are rounded.
+@shared_fields
+class ResampleDesc(OperatorDesc):
+    """First fields of a resampling with a rounding direction."""
 
-    OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension.
-    """
-
+    TENSORS = "OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension."
     InputTensor: Input
     OutputTensor: Output
     InterpolationMode: DML_INTERPOLATION_MODE
@@ -81,6 +79,11 @@ class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
     Scales: FloatArray
     InputPixelOffsets: FloatArray
     OutputPixelOffsets: FloatArray
+
+
+@operator
+class DML_RESAMPLE2_OPERATOR_DESC(ResampleDesc):
+    """RESAMPLE1 with a choice of the direction in which nearest-neighbour coordinates are rounded."""
 
 
 @operator
@@ -101,18 +104,7 @@ class DML_RESAMPLE_GRAD1_OPERATOR_DESC(OperatorDesc):
 
 
 @operator
-class DML_RESAMPLE3_OPERATOR_DESC(OperatorDesc):
-    """RESAMPLE2 that can widen its linear filter when it makes the image smaller (Antialiased).
+class DML_RESAMPLE3_OPERATOR_DESC(ResampleDesc):
+    """RESAMPLE2 that can widen its linear filter when it makes the image smaller (Antialiased)."""
 
-    OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension.
-    """
-
-    InputTensor: Input
-    OutputTensor: Output
-    InterpolationMode: DML_INTERPOLATION_MODE
-    RoundingDirection: DML_AXIS_DIRECTION
-    DimensionCount: int = count_of("Scales")
-    Scales: FloatArray
-    InputPixelOffsets: FloatArray
-    OutputPixelOffsets: FloatArray
     Antialiased: bool

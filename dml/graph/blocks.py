@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from dml import descriptors as d
@@ -19,6 +19,7 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_FLOAT32,
 )
 from dml.graph.model import Node, Value
+from dml.shapes import without_ones
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 _Sizes = tuple[int, int]
@@ -155,18 +156,16 @@ def _reads_stored(node: Node, index: int, weights: _Weights) -> bool:
 
 def _gathers(node: Node, index: int, weights: _Weights) -> bool:
     """Whether a node gathers rows of the matrix of weights at its input ``index``."""
-    desc, entry = node.desc, node.inputs[index]
-    assert entry is not None
-    tensor = entry[0].tensor
-    matrix = _as_read(weights, tensor)
+    desc, (port, _) = node.desc, node.input(index)
+    matrix = _as_read(weights, port.tensor)
     return (
         isinstance(desc, d.DML_GATHER_OPERATOR_DESC)
-        and entry[0].name == "InputTensor"
+        and port.name == "InputTensor"
         and node.epilogue is None
         and matrix is not None
         and matrix.batch == 1
         and not matrix.turned
-        and desc.Axis == len(tensor.Sizes) - 2
+        and desc.Axis == len(port.tensor.Sizes) - 2
         and (matrix.counts is None or matrix.counts[0] in (1, matrix.sizes[0]))
     )
 
@@ -174,9 +173,7 @@ def _gathers(node: Node, index: int, weights: _Weights) -> bool:
 def _convolves(node: Node, index: int, weights: _Weights) -> bool:
     """Whether the weights at input ``index`` are the filter of a forward convolution without groups, with one scale or
     one per output channel along dimension 0."""
-    desc, entry = node.desc, node.inputs[index]
-    assert entry is not None
-    port = entry[0]
+    desc, (port, _) = node.desc, node.input(index)
     return (
         isinstance(desc, d.DML_CONVOLUTION_OPERATOR_DESC)
         and index < node.own_inputs
@@ -184,7 +181,7 @@ def _convolves(node: Node, index: int, weights: _Weights) -> bool:
         and desc.Direction == DML_CONVOLUTION_DIRECTION_FORWARD
         and desc.GroupCount == 1
         and is_packed(port.tensor)
-        and _above_one(port.tensor.Sizes) == _above_one(weights.sizes)
+        and without_ones(port.tensor.Sizes) == without_ones(weights.sizes)
         and port.tensor.Sizes[0] == weights.sizes[0]
         and weights.counts is not None
         and weights.counts[0] in (1, weights.sizes[0])
@@ -193,9 +190,7 @@ def _convolves(node: Node, index: int, weights: _Weights) -> bool:
 
 def multiplies(node: Node, index: int, weights: _Weights) -> bool:
     """Whether input ``index`` of a node is a product's matrix B, or one such matrix for each element of a batch."""
-    desc, entry = node.desc, node.inputs[index]
-    assert entry is not None
-    port = entry[0]
+    desc, (port, _) = node.desc, node.input(index)
     if not isinstance(desc, d.DML_GEMM_OPERATOR_DESC) or index >= node.own_inputs or port.name != "BTensor":
         return False
     matrix = _as_read(weights, port.tensor)
@@ -214,10 +209,9 @@ def multiplies(node: Node, index: int, weights: _Weights) -> bool:
 
 
 def _streams(node: Node, index: int, target: Target, weights: _Weights) -> bool:
-    desc, entry = node.desc, node.inputs[index]
+    desc, (port, _) = node.desc, node.input(index)
     assert isinstance(desc, d.DML_GEMM_OPERATOR_DESC)
-    assert entry is not None
-    matrix = _as_read(weights, entry[0].tensor)
+    matrix = _as_read(weights, port.tensor)
     assert matrix is not None
     # The numbers of a column of the product must be contiguous.
     if matrix.turned == (desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE) or matrix.counts is None or matrix.batch > 1:
@@ -251,18 +245,14 @@ def _as_batch(weights: _Weights, tensor: DML_BUFFER_TENSOR_DESC) -> _Matrix | No
         return None
     *outer, rows, columns = weights.sizes
     *scaled, across, along = weights.counts
-    batch = _above_one(outer)
+    batch = without_ones(outer)
     if (
         scaled != outer
         or len(batch) != 1
-        or (*batch, rows, columns) != (*_above_one(tensor.Sizes[:-2]), *tensor.Sizes[-2:])
+        or (*batch, rows, columns) != (*without_ones(tensor.Sizes[:-2]), *tensor.Sizes[-2:])
     ):
         return None
     return _Matrix((rows, columns), (across, along), False, *batch)
-
-
-def _above_one(sizes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(size for size in sizes if size != 1)
 
 
 def _matrix(sizes: tuple[int, ...]) -> _Sizes | None:

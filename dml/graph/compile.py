@@ -179,16 +179,13 @@ class _Compiler:
             return
         blocks = None if once else self._read_in_place(node, builder)
         if blocks is not None:
-            ((_, weights),) = filter(None, node.outputs)
-            self.blocks[weights] = blocks
+            self.blocks[node.result[1]] = blocks
             return
         if node.desc is not None and isinstance(node.desc, DML_JOIN_OPERATOR_DESC):
             self._join(node, node.desc, builder)
         elif node.expression is not None:
-            (result,) = node.outputs
-            assert result is not None
             inputs = [self._read(value, port.tensor) for port, value in filter(None, node.inputs)]
-            self._apply(builder, node.expression, self._written(*result, builder), inputs)
+            self._apply(builder, node.expression, self._written(*node.result, builder), inputs)
         else:
             self._operator(node, builder)
 
@@ -210,9 +207,8 @@ class _Compiler:
     def _read_in_place(self, node: Node, builder: ProgramBuilder) -> StoredWeights | Stack | None:
         """Return the weights that all readers of a node's result read instead; None if it is computed."""
         if node in self.gathers:
-            ((_, result),) = filter(None, node.outputs)
-            self.stacks[result] = stack_of(node, self._read, self._indices(node, builder))
-            return self.stacks[result]
+            stack = self.stacks[node.result[1]] = stack_of(node, self._read, self._indices(node, builder))
+            return stack
         return dequantized_stack(node, self.stacks, self._read_stored) or blocks_of(node, self._read_stored)
 
     def _read_stored(self, value: Value, tensor: DML_BUFFER_TENSOR_DESC) -> Operand:
@@ -223,8 +219,7 @@ class _Compiler:
 
     def _indices(self, node: Node, builder: ProgramBuilder) -> Operand:
         """Return a gather's indices as {P}."""
-        assert node.inputs[1] is not None
-        port, value = node.inputs[1]
+        port, value = node.input(1)
         indices = self._read(value, port.tensor)
         flat = reshaped(indices, (indices.count,))
         if flat is None:
@@ -234,13 +229,10 @@ class _Compiler:
         return flat
 
     def _join(self, node: Node, desc: DML_JOIN_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-        (result,) = node.outputs
-        assert result is not None
+        port, value = node.result
         places, copied = self.joins.places, self.joins.copied
-        whole = places[result[1]][0] if result[1] in places else self._written(*result, builder)
-        for entry, view in zip(node.inputs, join_views(desc, whole), strict=True):
-            assert entry is not None
-            port, value = entry
+        whole = places[value][0] if value in places else self._written(port, value, builder)
+        for (port, value), view in zip(filter(None, node.inputs), join_views(desc, whole), strict=True):
             if value in places and same_places(places[value][0], view):
                 continue
             if value in copied and same_places(copied[value], view):

@@ -106,7 +106,5 @@ def _folded(convolution: Node, normalization: Node) -> list[Node]:
     convolution.outputs = normalization.outputs
     convolution.labels = labels
     connect(convolution, normalization)
-    for entry in normalization.outputs:
-        assert entry is not None
-        entry[1].source = convolution
+    normalization.result[1].source = convolution
     return [factors, scaled, shifted, convolution]

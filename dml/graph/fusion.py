@@ -129,18 +129,15 @@ def _absorb_one(node: Node, most: int, static: set[Value]) -> Node | None:
     Values smaller than the result, or constant, are better computed separately. most: maximum tensors that a kernel may
     bind.
     """
-    ((result, whole),) = filter(None, node.outputs)
-    for place, port in enumerate(node.inputs):
-        assert port is not None
-        seen, value = port
+    result, whole = node.result
+    for place in range(len(node.inputs)):
+        seen, value = node.input(place)
         producer = value.producer
         if producer is None or producer.expression is None or not value.is_private:
             continue
-        output = producer.outputs[0]
-        assert output is not None
         if (
             (DATA_TYPES[seen.tensor.DataType].wraps and not _fits(producer))
-            or not same_layout(output[0].tensor, seen.tensor)
+            or not same_layout(producer.result[0].tensor, seen.tensor)
             or seen.tensor.Sizes != result.tensor.Sizes
         ):
             continue
@@ -182,9 +179,8 @@ def _joined(
         return Leaf(len(inputs) - 1)
 
     outer: list[Leaf | None] = []
-    for index, port in enumerate(node.inputs):
-        assert port is not None
-        outer.append(None if index == place else leaf(port))
+    for index in range(len(node.inputs)):
+        outer.append(None if index == place else leaf(node.input(index)))
     inner: list[Expression] = [leaf(port) for port in producer.inputs if port is not None]
     return inputs, (outer, inner)
 
@@ -198,9 +194,7 @@ def _type(producer: Node) -> str:
     if isinstance(producer.expression, ScalarNode):
         return producer.expression.glsl
     assert isinstance(producer.expression, Leaf)
-    port = producer.inputs[producer.expression.index]
-    assert port is not None
-    return DATA_TYPES[port[0].tensor.DataType].glsl
+    return DATA_TYPES[producer.input(producer.expression.index)[0].tensor.DataType].glsl
 
 
 @lru_cache(maxsize=1024)

@@ -71,8 +71,7 @@ class _Found:
 
     def _made_for_one(self, entry: _Entry | None) -> Node | None:
         """Return the node that computes the value, if it has no other reader and the layout of the ERF's input."""
-        assert self.erf.inputs[0] is not None
-        if entry is None or not same_layout(entry[0].tensor, self.erf.inputs[0][0].tensor) or not entry[1].is_private:
+        if entry is None or not same_layout(entry[0].tensor, self.erf.input(0)[0].tensor) or not entry[1].is_private:
             return None
         producer = entry[1].producer
         output = None if producer is None else producer.outputs[0]
@@ -80,11 +79,10 @@ class _Found:
 
     def _next(self, node: Node, kind: type) -> tuple[Node, _Entry | None] | None:
         """Return the only reader of a node's result, if it is of this kind, and its other input."""
-        output = node.outputs[0]
-        assert output is not None
-        if not output[1].is_private:
+        value = node.result[1]
+        if not value.is_private:
             return None
-        reader, place = output[1].consumers[0]
+        reader, place = value.consumers[0]
         entry = reader.inputs[place]
         if not isinstance(reader.desc, kind) or self._made_for_one(entry) is not node or len(reader.inputs) != 2:
             return None
@@ -124,9 +122,7 @@ def _is_one_element(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
 def _replace(graph: Graph, found: _Found) -> None:
     last = found.nodes[-1]
     port, value = found.x
-    (result,) = last.outputs
-    assert result is not None
-    desc = act.DML_ACTIVATION_GELU_OPERATOR_DESC(InputTensor=port.tensor, OutputTensor=result[0].tensor)
+    desc = act.DML_ACTIVATION_GELU_OPERATOR_DESC(InputTensor=port.tensor, OutputTensor=last.result[0].tensor)
     removed = set(found.nodes)
     labels = [label for node in graph.nodes if node in removed for label in node.labels]
     gelu = Node(labels, desc, [(Port("InputTensor", None, port.tensor), value)], last.outputs)
@@ -134,5 +130,5 @@ def _replace(graph: Graph, found: _Found) -> None:
         for entry in filter(None, node.inputs):
             entry[1].consumers = [reader for reader in entry[1].consumers if reader[0] not in removed]
     value.consumers.append((gelu, 0))
-    result[1].source = gelu
+    last.result[1].source = gelu
     graph.nodes = [gelu if node is last else node for node in graph.nodes if node is last or node not in removed]

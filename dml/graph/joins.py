@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.program import Operand
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
-from dml.graph.model import Graph, Node, Port, Value, static_values
+from dml.graph.model import Graph, Node, Port, Value, same_layout, static_values
 from dml.graph.views import join_views, same_places, seen_through
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -37,9 +37,7 @@ def plan_joins(graph: Graph, written: Callable[[Port, Value], Operand]) -> JoinP
     # Later joins first, since a join can be part of a later one
     for node, desc in reversed(joins):
         if not all(v in static for _, v in filter(None, node.inputs)):
-            (result,) = node.outputs
-            assert result is not None
-            _plan_join(plan, node, desc, result, static, written)
+            _plan_join(plan, node, desc, node.result, static, written)
     return plan
 
 
@@ -95,12 +93,7 @@ def _is_writable(value: Value, joined: DML_BUFFER_TENSOR_DESC, view: Operand) ->
         return False
     for port in producer.outputs:
         if port is not None and port[1] is value:
-            produced = port[0].tensor
-            return (
-                produced.DataType == joined.DataType
-                and produced.Sizes == joined.Sizes
-                and produced.strides == joined.strides
-            )
+            return same_layout(port[0].tensor, joined)
     return False
 
 

@@ -96,6 +96,18 @@ class Node:
         return f"{text}, and {len(self.equal)} equal to it" if self.equal else text
 
     @property
+    def result(self) -> tuple[Port, Value]:
+        """The output of a node that has only one."""
+        (entry,) = filter(None, self.outputs)
+        return entry
+
+    def input(self, index: int) -> tuple[Port, Value]:
+        """Return an input that is present."""
+        entry = self.inputs[index]
+        assert entry is not None
+        return entry
+
+    @property
     def numbers(self) -> tuple[int, ...]:
         return tuple([label.number for label in (*self.labels, *self.equal)])
 

@@ -31,7 +31,7 @@ class Scores(NamedTuple):
     @property
     def tensor(self) -> DML_BUFFER_TENSOR_DESC:
         """Describe the scores."""
-        return _result(self.product)[0].tensor
+        return self.product.result[0].tensor
 
     def firsts(self) -> range:
         """Return the index of the first matrix of each part."""
@@ -62,7 +62,7 @@ def _scores(mixed: Node, target: Target) -> Scores | None:
     product = _maker(softmax, softmax.inputs[0])
     if product is None or not isinstance(product.desc, DML_GEMM_OPERATOR_DESC) or softmax.epilogue is not None:
         return None
-    scores, weights = _result(product)[0].tensor, _result(softmax)[0].tensor
+    scores, weights = product.result[0].tensor, softmax.result[0].tensor
     total = scores.TotalTensorSizeInBytes
     if (
         total <= scores_together(target, total)
@@ -84,11 +84,6 @@ def _scores(mixed: Node, target: Target) -> Scores | None:
     return None if together == count or 4 * together < most else Scores(product, softmax, mixed, together)
 
 
-def _result(node: Node) -> tuple[Port, Value]:
-    ((port, value),) = filter(None, node.outputs)
-    return port, value
-
-
 def _maker(reader: Node, entry: tuple[Port, Value] | None) -> Node | None:
     """Return the node that makes an input for this reader alone, in row-major order for both."""
     if entry is None or not entry[1].is_private or entry is not reader.inputs[0]:
@@ -97,7 +92,7 @@ def _maker(reader: Node, entry: tuple[Port, Value] | None) -> Node | None:
     seen = entry[0].tensor
     if maker is None or len([*filter(None, maker.outputs)]) != 1 or seen.rank < 3:
         return None
-    made = _result(maker)[0].tensor
+    made = maker.result[0].tensor
     return maker if made.is_packed and seen.is_packed and made.DataType == seen.DataType else None
 
 

@@ -61,7 +61,7 @@ def gathers_read_in_place(graph: Graph) -> set[Node]:
 def stack_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand], indices: Operand) -> Stack:
     """Return the stack of a gather. read: returns a value in a description's view."""
     assert isinstance(node.desc, d.DML_GATHER_OPERATOR_DESC)
-    port, value = _input(node, 0)
+    port, value = node.input(0)
     inner = port.tensor.element_count // _height(node)
     return Stack(read(value, port.tensor).view((_height(node), inner), (inner, 1)), indices)
 
@@ -87,15 +87,9 @@ def dequantized_stack(
     return Stack(numbers, first.indices, *per_block)
 
 
-def _input(node: Node, number: int) -> tuple[Port, Value]:
-    entry = node.inputs[number]
-    assert entry is not None
-    return entry
-
-
 def _count(node: Node) -> int:
     """Return the number of matrices that a gather chooses."""
-    return _input(node, 1)[0].tensor.element_count
+    return node.input(1)[0].tensor.element_count
 
 
 def _chooses_matrices(node: Node, static: set[Value]) -> bool:
@@ -104,7 +98,7 @@ def _chooses_matrices(node: Node, static: set[Value]) -> bool:
     if not isinstance(desc, d.DML_GATHER_OPERATOR_DESC) or node.epilogue is not None:
         return False
     ((port, result),) = filter(None, node.outputs)
-    (stacked, stack), (indexed, indices) = _input(node, 0), _input(node, 1)
+    (stacked, stack), (indexed, indices) = node.input(0), node.input(1)
     return (
         stack in static
         and stack.producer is None
@@ -123,7 +117,7 @@ def _reads_stack(node: Node, index: int, gathers: set[Node]) -> bool:
     if isinstance(node.desc, d.DML_GEMM_OPERATOR_DESC):
         return _multiplies_floats(node, node.desc, index)
     weights = weights_of(node) if isinstance(node.desc, d.DML_DEQUANTIZE_OPERATOR_DESC) else None
-    gather = None if weights is None else _input(node, 0)[1].producer
+    gather = None if weights is None else node.input(0)[1].producer
     if weights is None or gather not in gathers:
         return False
     per_block = [entry for entry in node.inputs[1:] if entry is not None]
@@ -134,14 +128,14 @@ def _reads_stack(node: Node, index: int, gathers: set[Node]) -> bool:
         multiplies(reader, number, weights)
         and isinstance(reader.desc, d.DML_GEMM_OPERATOR_DESC)
         and reader.desc.TransB == enums.DML_MATRIX_TRANSFORM_TRANSPOSE
-        and _is_batch(_input(reader, number)[0].tensor, _count(gather))
+        and _is_batch(reader.input(number)[0].tensor, _count(gather))
         for reader, number in readers_of(node)
     )
 
 
 def _choose_alike(first: Node, second: Node) -> bool:
     """Whether two gathers choose by the same indices from stacks of the same height."""
-    (own, indices), (other, others) = _input(first, 1), _input(second, 1)
+    (own, indices), (other, others) = first.input(1), second.input(1)
     return indices is others and same_layout(own.tensor, other.tensor) and _height(first) == _height(second)
 
 
@@ -153,7 +147,7 @@ def _height(node: Node) -> int:
 
 def _multiplies_floats(node: Node, desc: d.DML_GEMM_OPERATOR_DESC, index: int) -> bool:
     """Whether a product's input ``index`` is a batch of matrices B, each chosen by its own index."""
-    port, value = _input(node, index)
+    port, value = node.input(index)
     if index >= node.own_inputs or port.name != "BTensor" or port.tensor.DataType not in _FLOATS:
         return False
     gather = value.producer
@@ -163,7 +157,7 @@ def _multiplies_floats(node: Node, desc: d.DML_GEMM_OPERATOR_DESC, index: int) -
         not isinstance(desc.FusedActivation, SOFTMAX)
         and _is_batch(port.tensor, _count(gather))
         and math.prod(outer) == _count(gather) == max((1, *outer))
-        and port.tensor.DataType == _input(gather, 0)[0].tensor.DataType
+        and port.tensor.DataType == gather.input(0)[0].tensor.DataType
     )
 
 

@@ -5,10 +5,9 @@ Readers of an identity, slice or split read a view of its input instead. See ``j
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dml.compiler.builder import merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.operators.movement.views import parts, window
 from dml.compiler.program import Operand
 from dml.compiler.scalar import ScalarNode
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
@@ -19,6 +18,7 @@ from dml.descriptors.movement import (
     DML_SPLIT_OPERATOR_DESC,
 )
 from dml.graph.model import Node
+from dml.shapes import without_ones
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 
@@ -30,34 +30,19 @@ def read_views(node: Node, source: Operand) -> list[Operand] | None:
     if isinstance(desc, DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC):
         return [source] if desc.ScaleBias is None and desc.InputTensor.Sizes == desc.OutputTensor.Sizes else None
     if isinstance(desc, DML_SLICE_OPERATOR_DESC):
-        return [_slice(source, desc.Offsets, desc.OutputTensor.Sizes, desc.Strides)]
+        return [window(source, desc.Offsets, desc.OutputTensor.Sizes, desc.Strides)]
     if isinstance(desc, DML_SLICE1_OPERATOR_DESC):
         if any(step < 0 for step in desc.InputWindowStrides):
             return None
-        return [_slice(source, desc.InputWindowOffsets, desc.OutputTensor.Sizes, desc.InputWindowStrides)]
+        return [window(source, desc.InputWindowOffsets, desc.OutputTensor.Sizes, desc.InputWindowStrides)]
     if isinstance(desc, DML_SPLIT_OPERATOR_DESC):
-        return [view for view, _ in _parts(source, desc.OutputTensors, desc.Axis)]
+        return parts(source, desc.Axis, (tensor.Sizes[desc.Axis] for tensor in desc.OutputTensors))
     return None
 
 
 def join_views(desc: DML_JOIN_OPERATOR_DESC, result: Operand) -> list[Operand]:
     """Return the place of each input of a join in the joined tensor."""
-    return [view for view, _ in _parts(result, desc.InputTensors, desc.Axis)]
-
-
-def _slice(source: Operand, offsets: tuple[int, ...], sizes: tuple[int, ...], steps: tuple[int, ...]) -> Operand:
-    base = sum(offset * stride for offset, stride in zip(offsets, source.strides, strict=True))
-    strides = tuple(stride * step for stride, step in zip(source.strides, steps, strict=True))
-    return source.view(sizes, strides, base)
-
-
-def _parts(
-    whole: Operand, tensors: tuple[DML_BUFFER_TENSOR_DESC, ...], axis: int
-) -> Iterator[tuple[Operand, DML_BUFFER_TENSOR_DESC]]:
-    offset = 0
-    for tensor in tensors:
-        yield whole.view(tensor.Sizes, whole.strides, offset * whole.strides[axis]), tensor
-        offset += tensor.Sizes[axis]
+    return parts(result, desc.Axis, (tensor.Sizes[desc.Axis] for tensor in desc.InputTensors))
 
 
 def seen_through(view: Operand, produced: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> Operand | None:
@@ -72,15 +57,11 @@ def seen_through(view: Operand, produced: DML_BUFFER_TENSOR_DESC, seen: DML_BUFF
         return view
     if not produced.is_packed:
         return None
-    if not view.is_packed and _without_ones(seen.Sizes) == _without_ones(produced.Sizes):
+    if not view.is_packed and without_ones(seen.Sizes) == without_ones(produced.Sizes):
         # The reader may have flattened a batch of one. A larger batch would need a copy, so copy now, too.
         return None
     strides = _strides_through(view, seen)
     return None if strides is None else view.view(seen.Sizes, strides)
-
-
-def _without_ones(sizes: tuple[int, ...]) -> list[int]:
-    return [size for size in sizes if size > 1]
 
 
 def _strides_through(view: Operand, seen: DML_BUFFER_TENSOR_DESC) -> tuple[int, ...] | None:

@@ -13,6 +13,7 @@ tensor that is None passes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import IntEnum, IntFlag
 from typing import Any, Generic, NoReturn, TypeVar
@@ -26,6 +27,7 @@ from ..tensors import DML_BUFFER_TENSOR_DESC
 
 _Desc = TypeVar("_Desc", bound=OperatorDesc)
 Rule = Callable[[Any, "Check"], None]
+_Rule = TypeVar("_Rule", bound=Callable[..., None])
 
 _RULES: dict[type[OperatorDesc], Rule] = {}
 _FUSED_RULES: dict[type[OperatorDesc], Rule] = {}
@@ -62,19 +64,21 @@ ALSO_FUSABLE: dict[DML_OPERATOR_TYPE, dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL]
 }
 
 
-def rule(desc_class: type[OperatorDesc], *, fused: bool = False) -> Callable[[Rule], Rule]:
+def rule(desc_class: type[OperatorDesc], *, fused: bool = False, **arguments: Any) -> Callable[[_Rule], _Rule]:
     """Register the rule of an operator.
 
     fused: the rule also holds for the description of a fused activation, whose tensors are None; it must then look at
-    tensors through the Check's methods only.
+    tensors through the Check's methods only. arguments: further arguments of the function, if several operators share
+    it.
     """
 
-    def register(function: Rule) -> Rule:
+    def register(function: _Rule) -> _Rule:
         if desc_class in _RULES:
             raise RuntimeError(f"{desc_class.__name__} has two rules")
-        _RULES[desc_class] = function
+        own = functools.wraps(function)(functools.partial(function, **arguments)) if arguments else function
+        _RULES[desc_class] = own
         if fused:
-            _FUSED_RULES[desc_class] = function
+            _FUSED_RULES[desc_class] = own
         return function
 
     return register

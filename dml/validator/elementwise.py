@@ -23,19 +23,15 @@ def pow_(desc: d.DML_ELEMENT_WISE_POW_OPERATOR_DESC, check: Check) -> None:
         check.same_data_type("InputTensor", "ExponentTensor")
 
 
-@rule(d.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC)
-def clip1(desc: d.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC, output="OutputTensor")
+@rule(d.DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC, output="OutputGradientTensor")
+def clip1(
+    desc: d.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC | d.DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC,
+    check: Check,
+    output: str,
+) -> None:
     check.that(
-        desc.MinMaxDataType == desc.OutputTensor.DataType, "MinMaxDataType", "must be the data type of OutputTensor"
-    )
-
-
-@rule(d.DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC)
-def clip_grad1(desc: d.DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC, check: Check) -> None:
-    check.that(
-        desc.MinMaxDataType == desc.OutputGradientTensor.DataType,
-        "MinMaxDataType",
-        "must be the data type of OutputGradientTensor",
+        getattr(desc, output).DataType == desc.MinMaxDataType, "MinMaxDataType", f"must be the data type of {output}"
     )
 
 

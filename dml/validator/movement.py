@@ -36,7 +36,9 @@ def slice_(desc: d.DML_SLICE_OPERATOR_DESC, check: Check) -> None:
                    index)  # fmt: skip
 
 
-def _window(
+@rule(d.DML_SLICE1_OPERATOR_DESC, whole="InputTensor", sliced="OutputTensor")
+@rule(d.DML_SLICE_GRAD_OPERATOR_DESC, whole="OutputGradientTensor", sliced="InputGradientTensor")
+def slice1(
     desc: d.DML_SLICE1_OPERATOR_DESC | d.DML_SLICE_GRAD_OPERATOR_DESC, check: Check, whole: str, sliced: str
 ) -> None:
     tensor: DML_BUFFER_TENSOR_DESC = getattr(desc, whole)
@@ -56,22 +58,17 @@ def _window(
         check.fail(sliced, f"must have at most sizes {most} (the window's elements that strides reach)", part.Sizes)
 
 
-@rule(d.DML_SLICE1_OPERATOR_DESC)
-def slice1(desc: d.DML_SLICE1_OPERATOR_DESC, check: Check) -> None:
-    _window(desc, check, "InputTensor", "OutputTensor")
-
-
-@rule(d.DML_SLICE_GRAD_OPERATOR_DESC)
-def slice_grad(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, check: Check) -> None:
-    _window(desc, check, "OutputGradientTensor", "InputGradientTensor")
-
-
 # --- split, join, tile, padding -------------------------------------------------------------------------
 
 
-def _parts(check: Check, parts: str, whole: str, axis: int) -> None:
+@rule(d.DML_SPLIT_OPERATOR_DESC, parts="OutputTensors", whole="InputTensor")
+@rule(d.DML_JOIN_OPERATOR_DESC, parts="InputTensors", whole="OutputTensor")
+def split_or_join(
+    desc: d.DML_SPLIT_OPERATOR_DESC | d.DML_JOIN_OPERATOR_DESC, check: Check, parts: str, whole: str
+) -> None:
     """Require parts with the whole's sizes, except along the axis, where they must add up to the whole's."""
-    tensor = check.tensor(whole)
+    check.axis("Axis", of=whole)
+    tensor, axis = check.tensor(whole), desc.Axis
     assert tensor is not None
     total = 0
     for field, part in check.tensors(parts):
@@ -82,18 +79,6 @@ def _parts(check: Check, parts: str, whole: str, axis: int) -> None:
                f"must add up to the size of {whole} along Axis, {tensor.Sizes[axis]}", total)  # fmt: skip
 
 
-@rule(d.DML_SPLIT_OPERATOR_DESC)
-def split(desc: d.DML_SPLIT_OPERATOR_DESC, check: Check) -> None:
-    check.axis("Axis", of="InputTensor")
-    _parts(check, "OutputTensors", "InputTensor", desc.Axis)
-
-
-@rule(d.DML_JOIN_OPERATOR_DESC)
-def join(desc: d.DML_JOIN_OPERATOR_DESC, check: Check) -> None:
-    check.axis("Axis", of="OutputTensor")
-    _parts(check, "InputTensors", "OutputTensor", desc.Axis)
-
-
 @rule(d.DML_TILE_OPERATOR_DESC)
 def tile(desc: d.DML_TILE_OPERATOR_DESC, check: Check) -> None:
     check.length("Repeats", desc.InputTensor.rank, why="one per dimension of InputTensor")
@@ -102,7 +87,11 @@ def tile(desc: d.DML_TILE_OPERATOR_DESC, check: Check) -> None:
     check.sizes("OutputTensor", sizes, why="those of InputTensor times Repeats")
 
 
-def _padding(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_PADDING_OPERATOR_DESC)
+@rule(d.DML_PADDING1_OPERATOR_DESC)
+def padding(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, check: Check) -> None:
+    if isinstance(desc, d.DML_PADDING1_OPERATOR_DESC):
+        _value_type(check, "PaddingValueDataType")
     check.length("StartPadding", desc.InputTensor.rank, why="one per dimension of InputTensor")
     sizes = desc.InputTensor.Sizes
     padded = padded_sizes(sizes, desc.StartPadding, desc.EndPadding)
@@ -112,17 +101,6 @@ def _padding(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, c
             for field, amount in (("StartPadding", start), ("EndPadding", end)):
                 check.that(amount <= size, field, f"must not wrap around more than once: at most {size} in dimension "
                            f"{axis}", amount)  # fmt: skip
-
-
-@rule(d.DML_PADDING_OPERATOR_DESC)
-def padding(desc: d.DML_PADDING_OPERATOR_DESC, check: Check) -> None:
-    _padding(desc, check)
-
-
-@rule(d.DML_PADDING1_OPERATOR_DESC)
-def padding1(desc: d.DML_PADDING1_OPERATOR_DESC, check: Check) -> None:
-    _value_type(check, "PaddingValueDataType")
-    _padding(desc, check)
 
 
 def _value_type(check: Check, field: str) -> None:
@@ -245,10 +223,9 @@ def scatter(desc: d.DML_SCATTER_OPERATOR_DESC, check: Check) -> None:
 def _tuples(
     desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DESC | d.DML_SCATTER_ND_OPERATOR_DESC,
     check: Check,
-    batches: int = 0,
 ) -> tuple[int, ...]:
     """Return the sizes that all index tuples select together; the pages' examples decide where formulas differ."""
-    source, indices = desc.InputTensor, desc.IndicesTensor
+    source, indices, batches = desc.InputTensor, desc.IndicesTensor, getattr(desc, "BatchDimensionCount", 0)
     used = {}
     for name, count, tensor in (
         ("InputTensor", "InputDimensionCount", source),
@@ -276,13 +253,9 @@ def _tuples(
 
 
 @rule(d.DML_GATHER_ND_OPERATOR_DESC)
-def gather_nd(desc: d.DML_GATHER_ND_OPERATOR_DESC, check: Check) -> None:
-    _right_aligned(check, "OutputTensor", _tuples(desc, check))
-
-
 @rule(d.DML_GATHER_ND1_OPERATOR_DESC)
-def gather_nd1(desc: d.DML_GATHER_ND1_OPERATOR_DESC, check: Check) -> None:
-    _right_aligned(check, "OutputTensor", _tuples(desc, check, desc.BatchDimensionCount))
+def gather_nd(desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DESC, check: Check) -> None:
+    _right_aligned(check, "OutputTensor", _tuples(desc, check))
 
 
 @rule(d.DML_SCATTER_ND_OPERATOR_DESC)
@@ -293,10 +266,10 @@ def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, check: Check) -> None:
 
 # --- fold and unfold ------------------------------------------------------------------------------------
 
-_Fold = d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC
 
-
-def _columns(desc: _Fold, check: Check, whole: str, columns: str) -> None:
+@rule(d.DML_UNFOLD_OPERATOR_DESC, whole="InputTensor", columns="OutputTensor")
+@rule(d.DML_FOLD_OPERATOR_DESC, whole="OutputTensor", columns="InputTensor")
+def fold(desc: d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC, check: Check, whole: str, columns: str) -> None:
     tensor: DML_BUFFER_TENSOR_DESC = getattr(desc, whole)
     check.in_range("DimensionCount", 1, 6)
     check.length("WindowSizes", tensor.rank - 2, why=f"one per spatial dimension of {whole}")
@@ -311,13 +284,3 @@ def _columns(desc: _Fold, check: Check, whole: str, columns: str) -> None:
         tensor.Sizes, desc.WindowSizes, desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding
     )
     check.sizes(columns, sizes, why="batch, channels * window elements, windows")
-
-
-@rule(d.DML_UNFOLD_OPERATOR_DESC)
-def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, check: Check) -> None:
-    _columns(desc, check, "InputTensor", "OutputTensor")
-
-
-@rule(d.DML_FOLD_OPERATOR_DESC)
-def fold(desc: d.DML_FOLD_OPERATOR_DESC, check: Check) -> None:
-    _columns(desc, check, "OutputTensor", "InputTensor")

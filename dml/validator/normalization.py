@@ -34,6 +34,7 @@ def batch_grad(desc: Any, check: Check) -> None:
     check.broadcastable("MeanTensor", desc.InputTensor.Sizes, why=_BROADCAST)
 
 
+@rule(d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC)
 def mean_variance(desc: Any, check: Check) -> None:
     """Require scale and bias that broadcast; below 4_0 not along the channels, and below 5_2 only both or neither."""
     check.same_sizes("InputTensor", "OutputTensor")
@@ -45,11 +46,6 @@ def mean_variance(desc: Any, check: Check) -> None:
         if len(given) == 1:
             check.fail(given[0], "ScaleTensor and BiasTensor must both be given or neither, below feature level 5_2")
     check.fused_activation()
-
-
-@rule(d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC)
-def mean_variance_channels(desc: d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, check: Check) -> None:
-    mean_variance(desc, check)
 
 
 @rule(d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC)

@@ -94,7 +94,9 @@ def roi_pooling(desc: d.DML_ROI_POOLING_OPERATOR_DESC, check: Check) -> None:
     check.sizes("OutputTensor", sizes, why="regions, channels, PooledSize")
 
 
-def roi_sampling(desc: Any, check: Check, pooled: str, feature: str) -> None:
+@rule(d.DML_ROI_ALIGN_OPERATOR_DESC)
+@rule(d.DML_ROI_ALIGN1_OPERATOR_DESC)
+def roi_align(desc: Any, check: Check, pooled: str = "OutputTensor", feature: str = "InputTensor") -> None:
     """Check the rules that sampling and its gradient share.
 
     pooled, feature: fields of the tensor with one element per sample, and of the sampled image.
@@ -113,19 +115,13 @@ def roi_sampling(desc: Any, check: Check, pooled: str, feature: str) -> None:
     check.at_least("MaximumSamplesPerOutput", desc.MinimumSamplesPerOutput)
 
 
-@rule(d.DML_ROI_ALIGN_OPERATOR_DESC)
-@rule(d.DML_ROI_ALIGN1_OPERATOR_DESC)
-def roi_align(desc: Any, check: Check) -> None:
-    roi_sampling(desc, check, "OutputTensor", "InputTensor")
-
-
 @rule(d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
 def roi_align_grad(desc: d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC, check: Check) -> None:
     check.present("OutputGradientTensor", "OutputROIGradientTensor", at_least=1)
     maximum = desc.ReductionFunction == DML_REDUCE_FUNCTION.DML_REDUCE_FUNCTION_MAX
     if desc.OutputROIGradientTensor is not None or maximum:
         check.present("InputTensor", at_least=1, why="for the gradient of the regions, and of a maximum")
-    roi_sampling(desc, check, "InputGradientTensor", "InputTensor")
-    roi_sampling(desc, check, "InputGradientTensor", "OutputGradientTensor")
+    roi_align(desc, check, "InputGradientTensor", "InputTensor")
+    roi_align(desc, check, "InputGradientTensor", "OutputGradientTensor")
     check.same_sizes("InputTensor", "OutputGradientTensor")
     check.same_sizes("ROITensor", "OutputROIGradientTensor")

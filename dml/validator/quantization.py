@@ -16,7 +16,9 @@ _COUNTS = {
 }
 
 
-def _blocks(desc: d.DML_QUANTIZE_OPERATOR_DESC | d.DML_DEQUANTIZE_OPERATOR_DESC, check: Check, floats: str) -> None:
+@rule(d.DML_QUANTIZE_OPERATOR_DESC, floats="InputTensor")
+@rule(d.DML_DEQUANTIZE_OPERATOR_DESC, floats="OutputTensor")
+def quantize(desc: d.DML_QUANTIZE_OPERATOR_DESC | d.DML_DEQUANTIZE_OPERATOR_DESC, check: Check, floats: str) -> None:
     check.that(desc.QuantizationType in _COUNTS, "QuantizationType", "must be SCALE or SCALE_ZERO_POINT")
     count = _COUNTS[desc.QuantizationType]
     check.length("QuantizationTensors", count, why=desc.QuantizationType.name)
@@ -30,16 +32,6 @@ def _blocks(desc: d.DML_QUANTIZE_OPERATOR_DESC | d.DML_DEQUANTIZE_OPERATOR_DESC,
         check.that(all(size % part == 0 for size, part in zip(sizes, tensor.Sizes, strict=True)), field,
                    f"must have sizes that divide those of InputTensor, {sizes}", tensor.Sizes)  # fmt: skip
     check.sizes("QuantizationTensors", desc.QuantizationTensors[0].Sizes, why="the same for scale and zero point")
-
-
-@rule(d.DML_QUANTIZE_OPERATOR_DESC)
-def quantize(desc: d.DML_QUANTIZE_OPERATOR_DESC, check: Check) -> None:
-    _blocks(desc, check, "InputTensor")
-
-
-@rule(d.DML_DEQUANTIZE_OPERATOR_DESC)
-def dequantize(desc: d.DML_DEQUANTIZE_OPERATOR_DESC, check: Check) -> None:
-    _blocks(desc, check, "OutputTensor")
 
 
 @rule(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC)

@@ -17,16 +17,17 @@ def direction_count(direction: DML_RECURRENT_NETWORK_DIRECTION) -> int:
     return 2 if direction == both else 1
 
 
+@rule(d.DML_GRU_OPERATOR_DESC, gates=3, functions="fg")
+@rule(d.DML_RNN_OPERATOR_DESC, gates=1, functions="f")
 def network(
     desc: d.DML_GRU_OPERATOR_DESC | d.DML_LSTM_OPERATOR_DESC | d.DML_RNN_OPERATOR_DESC,
     check: Check,
     gates: int,
     functions: str,
-    states: tuple[str, ...],
-    outputs: tuple[str, ...],
-) -> tuple[int, int]:
-    """Check the common rules of the networks; return directions and hidden_size. states, outputs: fields of the initial
-    and the last states."""
+    states: tuple[str, ...] = ("HiddenInitTensor",),
+    outputs: tuple[str, ...] = ("OutputSingleTensor",),
+) -> None:
+    """Check the rules of every network. states, outputs: fields of the initial and the last states."""
     directions = direction_count(desc.Direction)
     leading, seq_length, batch_size, input_size = desc.InputTensor.Sizes
     hidden_size = desc.RecurrenceTensor.Sizes[3]
@@ -65,24 +66,14 @@ def network(
         axes = tuple(getattr(activation, "Axes", (3,)))
         rule = "must be (3,), the units of {1, num_directions, batch_size, hidden_size}"
         check.that(axes == (3,), f"ActivationDescs[{index}].Axes", rule, axes)
-    return directions, hidden_size
-
-
-@rule(d.DML_GRU_OPERATOR_DESC)
-def gru(desc: d.DML_GRU_OPERATOR_DESC, check: Check) -> None:
-    network(desc, check, 3, "fg", ("HiddenInitTensor",), ("OutputSingleTensor",))
-
-
-@rule(d.DML_RNN_OPERATOR_DESC)
-def rnn(desc: d.DML_RNN_OPERATOR_DESC, check: Check) -> None:
-    network(desc, check, 1, "f", ("HiddenInitTensor",), ("OutputSingleTensor",))
 
 
 @rule(d.DML_LSTM_OPERATOR_DESC)
 def lstm(desc: d.DML_LSTM_OPERATOR_DESC, check: Check) -> None:
     states = ("HiddenInitTensor", "CellMemInitTensor")
     outputs = ("OutputSingleTensor", "OutputCellSingleTensor")
-    directions, hidden_size = network(desc, check, 4, "fgh", states, outputs)
+    network(desc, check, 4, "fgh", states, outputs)
+    directions, hidden_size = direction_count(desc.Direction), desc.RecurrenceTensor.Sizes[3]
     check.sizes("PeepholeTensor", (1, 1, directions, 3 * hidden_size), why="1, 1, num_directions, 3 * hidden_size")
     check.not_owned("PeepholeTensor")
     if desc.UseClipThreshold:

@@ -245,7 +245,7 @@ def _support(tensors: OperatorSupport) -> str:
 
 
 def _where(function: Any) -> str:
-    path = Path(inspect.getsourcefile(function) or "").resolve().relative_to(ROOT)
+    path = Path(inspect.getsourcefile(inspect.unwrap(function)) or "").resolve().relative_to(ROOT)
     return f"`{path}`, `{function.__name__}`"
 
 

@@ -1,4 +1,4 @@
-"""Requirements on the device's arithmetic: execution modes of SPIR-V's float controls."""
+"""What kernels declare of their arithmetic: execution modes of SPIR-V's float controls, and FLOAT16 arithmetic."""
 
 from __future__ import annotations
 
@@ -18,3 +18,11 @@ def float_modes(modes: Iterable[FloatMode]) -> str:
         needs = f'extensions = ["SPV_KHR_float_controls"], capabilities = [{capability}]'
         lines.append(f"spirv_execution_mode({needs}, {number}, {mode.bits}); // {mode.name}")
     return "\n".join(lines)
+
+
+def half_arithmetic(steps: int) -> str:
+    """Return the GLSL extensions for FLOAT16 arithmetic over ``steps`` steps, for gemm/halves.glsl; empty for none.
+
+    (Shaders cannot declare them: extensions take effect regardless of the conditionals around them.)
+    """
+    return "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n" if steps else ""

@@ -48,17 +48,8 @@ MOST_SCORES = 128 << 20
 AttentionDesc = DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 
 
-@lowering(DML_MULTIHEAD_ATTENTION_OPERATOR_DESC)
-def attention(desc: DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    _attend(desc, builder, desc.HeadCount, desc.HeadCount)
-
-
-@lowering(DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC)
-def attention1(desc: DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    _attend(desc, builder, desc.QueryHeadCount, desc.KeyValueHeadCount)
-
-
-def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads: int) -> None:
+@lowering(DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC)
+def attention(desc: AttentionDesc, builder: ProgramBuilder) -> None:
     """Lower the operator, with these choices where the reference is silent:
 
     - The filter value is added to masked scores, of any mask type, by the formula ("add mask"), so a fully masked row
@@ -72,6 +63,10 @@ def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads:
       sequence's start to the next start, for at most the key length. Query starts have no effect: they would only mask
       whole rows.
     """
+    if isinstance(desc, DML_MULTIHEAD_ATTENTION_OPERATOR_DESC):
+        heads = key_heads = desc.HeadCount
+    else:
+        heads, key_heads = desc.QueryHeadCount, desc.KeyValueHeadCount
     query, key, value = _parts(builder, heads, key_heads)
     query_bias, key_bias, value_bias = _biases(builder.get("BiasTensor"), query, key, value)
     query = query if query_bias is None else _biased(builder, query, query_bias)

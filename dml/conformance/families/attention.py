@@ -15,7 +15,7 @@ from dml.capability import short_name
 from dml.conformance.filling import filled
 from dml.conformance.layouts import UNTOUCHED, Tensor, from_bytes
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor
+from dml.conformance.parameters import Choice, Skip, data_types, enumerators, flags, sizes, tensor
 from dml.conformance.references import attention as reference
 from dml.conformance.references.rounded import Numbers, each, rounded
 from dml.conformance.subject import Inputs, Outputs, subject
@@ -280,12 +280,7 @@ def _cache(desc: Any, inputs: Inputs) -> Expected:
 subject(
     OWN_INSERT_ROWS_OPERATOR_DESC,
     parameters={
-        "type": {
-            "FLOAT32": enums.DML_TENSOR_DATA_TYPE_FLOAT32,
-            "FLOAT16": enums.DML_TENSOR_DATA_TYPE_FLOAT16,
-            "INT8": enums.DML_TENSOR_DATA_TYPE_INT8,
-            "UINT8": enums.DML_TENSOR_DATA_TYPE_UINT8,
-        },
+        "type": data_types("FLOAT32", "FLOAT16", "INT8", "UINT8"),
         "sizes": sizes("2x3x2x7x5", "1x1x1x1x1", "3x2x1x9x8", "2x2x4x6x64"),
     },
     describe=_inserted,

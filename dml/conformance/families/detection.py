@@ -9,7 +9,7 @@ import numpy as np
 from dml.conformance.filling import filled
 from dml.conformance.layouts import Tensor
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, flags, sizes, tensor
+from dml.conformance.parameters import Choice, data_types, flags, sizes, tensor
 from dml.conformance.references.suppression import suppress
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
@@ -93,7 +93,7 @@ def _kept(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC,
     parameters={
-        "type": {"FLOAT32": DML_TENSOR_DATA_TYPE_FLOAT32},
+        "type": data_types("FLOAT32"),
         "sizes": sizes("2x3x17", "1x1x1", "1x2x301", "3x1x64", "1x2x201"),
         "most": _MOST,
         "limits": flags(),

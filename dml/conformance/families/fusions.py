@@ -17,7 +17,7 @@ from dml import enums
 from dml.conformance.graphs import SUITE_OPERATOR_TYPE, GraphDesc
 from dml.conformance.layouts import Tensor, owned
 from dml.conformance.limits import Expected, sum_of_products
-from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor
+from dml.conformance.parameters import Choice, Skip, data_types, flags, sizes, tensor
 from dml.conformance.references.activations import ACTIVATIONS
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
@@ -274,7 +274,7 @@ def _reference(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     _Fused,
     parameters={
-        "type": {"FLOAT32": enums.DML_TENSOR_DATA_TYPE_FLOAT32, "FLOAT16": enums.DML_TENSOR_DATA_TYPE_FLOAT16},
+        "type": data_types("FLOAT32", "FLOAT16"),
         "form": _FORMS,
         "sizes": sizes("6x40", "5x7", "33x64", "2x128"),
         "constant": flags(),

@@ -13,7 +13,7 @@ from dml.conformance.case import Case
 from dml.conformance.graphs import SUITE_OPERATOR_TYPE, GraphDesc
 from dml.conformance.layouts import Tensor, owned, tensors
 from dml.conformance.limits import Expected, spacing, sum_of_products
-from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor
+from dml.conformance.parameters import Choice, Skip, data_types, flags, sizes, tensor
 from dml.conformance.subject import Inputs, Outputs, subject, subjects
 from dml.conformance.values import Values
 from dml.conformance.variety import exact
@@ -21,7 +21,7 @@ from dml.descriptors import operators
 from dml.descriptors import quantization as quantized
 from dml.graph import operations as op
 
-_FLOATS = {"FLOAT32": enums.DML_TENSOR_DATA_TYPE_FLOAT32, "FLOAT16": enums.DML_TENSOR_DATA_TYPE_FLOAT16}
+_FLOATS = data_types("FLOAT32", "FLOAT16")
 _F, _G = "FactorTensor", "AddendTensor"
 
 #: Operators that take an epilogue: a case for each kernel that selection may choose.
@@ -146,12 +146,7 @@ def _epilogue_reference(desc: Any, inputs: Inputs) -> Outputs:
 
 subject(
     _Epilogue,
-    parameters={
-        "type": _FLOATS,
-        "of": _OF,
-        "addend": {"row": "row", "whole": "whole"},
-        "relu": flags(),
-    },
+    parameters={"type": _FLOATS, "of": _OF, "addend": {"row": "row", "whole": "whole"}, "relu": flags()},
     describe=_with_epilogue,
     reference=_epilogue_reference,
     inputs=_epilogue_inputs,
@@ -237,7 +232,7 @@ def _inside_reference(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     _Operator,
     parameters={
-        "type": {**_FLOATS, "INT32": enums.DML_TENSOR_DATA_TYPE_INT32, "UINT8": enums.DML_TENSOR_DATA_TYPE_UINT8},
+        "type": data_types("FLOAT32", "FLOAT16", "INT32", "UINT8"),
         "of": {short_name(kind): short_name(kind) for kind in operators()},
         "before": {"1": 1, "16": 16},
     },
@@ -283,11 +278,7 @@ def _parts_reference(desc: Any, inputs: Inputs) -> Outputs:
 subject(
     _Parts,
     parameters={
-        "type": {
-            **_FLOATS,
-            "UINT8": enums.DML_TENSOR_DATA_TYPE_UINT8,
-            "UINT16": enums.DML_TENSOR_DATA_TYPE_UINT16,
-        },
+        "type": data_types("FLOAT32", "FLOAT16", "UINT8", "UINT16"),
         "sizes": sizes("2x3x4", "5", "3x64", "4x7", "2x128x6"),
         "axis": {"last": "last", "first": "first"},
     },
@@ -359,12 +350,7 @@ subject(
     _StoredWeights,
     parameters={
         "type": _FLOATS,
-        "numbers": {
-            "UINT4": enums.DML_TENSOR_DATA_TYPE_UINT4,
-            "INT4": enums.DML_TENSOR_DATA_TYPE_INT4,
-            "UINT8": enums.DML_TENSOR_DATA_TYPE_UINT8,
-            "INT8": enums.DML_TENSOR_DATA_TYPE_INT8,
-        },
+        "numbers": data_types("UINT4", "INT4", "UINT8", "INT8"),
         "sizes": sizes("40x64", "64x256", "7x32", "130x96", "600x1024"),
         "rows": {"1": 1, "2": 2, "5": 5, "33": 33},
         "block": {"32": 32, "16": 16},

@@ -10,7 +10,7 @@ from dml import descriptors as d
 from dml.conformance.filling import finite
 from dml.conformance.limits import Expected, sum_of_products
 from dml.conformance.parameters import Choice, Skip, sizes, tensor
-from dml.conformance.references import fold, movement
+from dml.conformance.references import movement, windows
 from dml.conformance.references.conversion import cast, scalar, sequence
 from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values, is_float
@@ -223,8 +223,8 @@ def _attributes(desc: Any) -> tuple[tuple[int, ...], ...]:
 
 def _folded(desc: d.DML_FOLD_OPERATOR_DESC, inputs: Inputs) -> Expected:
     x, output = inputs["InputTensor"], desc.OutputTensor
-    values = fold.fold(x, output.Sizes, *_attributes(desc))
-    magnitudes = fold.fold(np.abs(x), output.Sizes, *_attributes(desc))
+    values = windows.fold(x, output.Sizes, *_attributes(desc))
+    magnitudes = windows.fold(np.abs(x), output.Sizes, *_attributes(desc))
     count = int(np.prod(desc.WindowSizes))
     allowed = sum_of_products(count, magnitudes, output.dtype, values)
     return Expected(values, absolute=allowed, why=f"a sum of up to {count} elements in any order")
@@ -234,7 +234,7 @@ subject(
     d.DML_UNFOLD_OPERATOR_DESC,
     parameters=_FOLDS,
     describe=lambda choice: _fields(choice, "OutputTensor"),
-    reference=lambda desc, inputs: moved(fold.unfold(inputs["InputTensor"], *_attributes(desc))),
+    reference=lambda desc, inputs: moved(windows.unfold(inputs["InputTensor"], *_attributes(desc))),
 )
 subject(
     d.DML_FOLD_OPERATOR_DESC,

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from dml.capability import short_name
+from dml.conformance.bug_report import bug_text
 from dml.descriptors import operators
 from dml.errors import DMLError
 from dml.files import write_text
 from dml.pages import render
 
-from .bug_text import bug_text
 from .changes import changes
 from .data import STATUSES, covered, failures, loose, matrix, runs_of
 from .levels import level_tables

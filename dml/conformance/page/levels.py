@@ -50,6 +50,10 @@ def _steps(kind: DML_OPERATOR_TYPE, function: DML_REDUCE_FUNCTION | None) -> lis
 
 def _row(name: str, tensor: TensorSupport) -> list[Any]:
     order = type_names()
-    kind = f"{'optional ' if tensor.optional else ''}{tensor.kind}{' array' if tensor.array else ''}"
     counts = [tensor.dimension_counts.start, tensor.dimension_counts.stop - 1]
-    return [name, kind, counts, sorted(order.index(short_name(data_type)) for data_type in tensor.data_types)]
+    return [
+        name,
+        tensor.kind_in_words,
+        counts,
+        sorted(order.index(short_name(data_type)) for data_type in tensor.data_types),
+    ]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dml.conformance.references.fused import softmax
 from dml.conformance.references.rounded import Numbers, each, joined
+from dml.conformance.references.softmax import softmax
 
 Array = npt.NDArray[Any]
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
-Ints = Sequence[int]
+from dml.conformance.references.windows import Array, Ints, counts, taps
 
 
 def _flip(w: Array, flipped: bool) -> Array:
@@ -30,17 +25,12 @@ def forward(
     """Convolve x {n, c, ...} with w {o, c / groups, window} to {n, o, ...}; output padding appends zeros."""
     w = _flip(w, flipped)
     x = np.pad(x, [(0, 0), (0, 0), *zip(start, end, strict=True)])
-    window = w.shape[2:]
-    sizes = [(x.shape[2 + d] - (window[d] - 1) * dilations[d] - 1) // strides[d] + 1 for d in range(len(window))]
+    sizes = counts(x.shape[2:], w.shape[2:], strides, dilations)
     x = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
     w = w.reshape(groups, -1, *w.shape[1:])
     result = np.zeros((x.shape[0], groups, w.shape[1], *sizes))
-    for tap in np.ndindex(*window):
-        part = x[(slice(None),) * 3 + tuple(
-            slice(k * dilation, k * dilation + (size - 1) * stride + 1, stride)
-            for k, dilation, size, stride in zip(tap, dilations, sizes, strides, strict=True)
-        )]  # fmt: skip
-        result += np.einsum("ngc...,goc->ngo...", part, w[(slice(None),) * 3 + tap])
+    for tap, place in taps(sizes, w.shape[3:], strides, dilations):
+        result += np.einsum("ngc...,goc->ngo...", x[place], w[tap])
     result = result.reshape(x.shape[0], -1, *sizes)
     return np.pad(result, [(0, 0), (0, 0), *((0, p) for p in output_padding or (0,) * len(sizes))])
 
@@ -66,11 +56,7 @@ def backward(
     x = x.reshape(x.shape[0], groups, -1, *inner)
     w = w.reshape(groups, -1, *w.shape[1:])
     result = np.zeros((x.shape[0], groups, w.shape[2], *(f + p for f, p in zip(full, output_padding, strict=True))))
-    for tap in np.ndindex(*window):
-        place = (slice(None),) * 3 + tuple(
-            slice(k * dilation, k * dilation + (size - 1) * stride + 1, stride)
-            for k, dilation, size, stride in zip(tap, dilations, inner, strides, strict=True)
-        )
-        result[place] += np.einsum("ngc...,gco->ngo...", x, w[(slice(None),) * 3 + tap])
+    for tap, place in taps(inner, window, strides, dilations):
+        result[place] += np.einsum("ngc...,gco->ngo...", x, w[tap])
     keep = tuple(slice(s, f + p - e) for s, e, f, p in zip(start, end, full, output_padding, strict=True))
     return result[(slice(None),) * 3 + keep].reshape(x.shape[0], -1, *(k.stop - k.start for k in keep))

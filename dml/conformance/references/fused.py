@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dml import descriptors as d
 from dml.conformance.references.activations import activate
-from dml.conformance.references.rounded import Numbers, Rounded, exponential
+from dml.conformance.references.rounded import Numbers, Rounded
+from dml.conformance.references.softmax import softmax
 
 #: Error in half ulps of activations that use exponentials, besides an ulp of 1.
 _SMOOTH = 12
@@ -30,10 +31,3 @@ def activated(x: Numbers, activation: d.OperatorDesc | None) -> Numbers:
     found = x.apply(lambda v: activate(activation, v), 4 if isinstance(activation, _PLAIN) else _SMOOTH)
     # Alpha * x + Beta, exp(x) - 1 and log(1 + exp(x)) cancel near 0: their error is an ulp of 1.
     return found if isinstance(activation, _PLAIN) else Rounded(found.value, found.error + 2.0**-22)
-
-
-def softmax(x: Numbers, axes: tuple[int, ...]) -> Numbers:
-    """Return exp(x - max) / sum over all of the axes together; the rounding of the maximum cancels out."""
-    largest = (x.value if isinstance(x, Rounded) else x).max(axes, keepdims=True)
-    grown = exponential(x - largest)
-    return grown / grown.sum(axes, keepdims=True)

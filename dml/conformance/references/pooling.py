@@ -5,44 +5,26 @@ window, strides, start, end (padding), dilations: one number each per spatial di
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dml.conformance.references import windows
 from dml.conformance.references.rounded import Numbers, each, wide
-
-Array = npt.NDArray[Any]
-Ints = Sequence[int]
-Slices = tuple[slice, ...]
+from dml.conformance.references.windows import Array, Ints
 
 
 def out_sizes(sizes: Ints, window: Ints, strides: Ints, start: Ints, end: Ints, dilations: Ints) -> tuple[int, ...]:
     """Return the sizes of {N, C, ...} after pooling."""
-    spatial = [
-        (size + s + e - d * (w - 1) - 1) // step + 1
-        for size, w, step, s, e, d in zip(sizes[2:], window, strides, start, end, dilations, strict=True)
-    ]
-    return (*sizes[:2], *spatial)
-
-
-def _places(outputs: Ints, window: Ints, strides: Ints, dilations: Ints) -> Iterator[Slices]:
-    """Return, for each tap of the window, its positions in the padded input for all outputs."""
-    for tap in np.ndindex(*window):
-        along = zip(tap, dilations, outputs, strides, strict=True)
-        yield (
-            slice(None),
-            slice(None),
-            *(slice(k * d, k * d + (count - 1) * step + 1, step) for k, d, count, step in along),
-        )
+    padded = [size + s + e for size, s, e in zip(sizes[2:], start, end, strict=True)]
+    return (*sizes[:2], *windows.counts(padded, window, strides, dilations))
 
 
 def taps(x: Array, fill: Any, *, window: Ints, strides: Ints, start: Ints, end: Ints, dilations: Ints) -> Array:
     """Return {N, C, outputs..., taps}: the elements under each window, ``fill`` for padding."""
     outputs = out_sizes(x.shape, window, strides, start, end, dilations)[2:]
     padded = np.pad(x, [(0, 0), (0, 0), *zip(start, end, strict=True)], constant_values=fill)
-    return np.stack([padded[place] for place in _places(outputs, window, strides, dilations)], axis=-1)
+    return np.stack([padded[place] for _, place in windows.taps(outputs, window, strides, dilations)], axis=-1)
 
 
 def _inside(sizes: Ints, window: dict[str, Any]) -> Array:
@@ -83,7 +65,7 @@ def average_grad(gradient: Array, sizes: Ints, *, include_padding: bool, **windo
     shares = np.asarray(gradient, np.float64) / _counts(sizes, include_padding, window)
     start, end = window["start"], window["end"]
     dx = np.zeros((*sizes[:2], *(size + s + e for size, s, e in zip(sizes[2:], start, end, strict=True))))
-    for place in _places(gradient.shape[2:], window["window"], window["strides"], window["dilations"]):
+    for _, place in windows.taps(gradient.shape[2:], window["window"], window["strides"], window["dilations"]):
         dx[place] += shares
     keep = tuple(slice(s, s + size) for s, size in zip(start, sizes[2:], strict=True))
     return dx[(slice(None), slice(None), *keep)]

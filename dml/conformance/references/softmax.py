@@ -1,4 +1,4 @@
-"""Softmax, its logarithm and hardmax over axes, in float64."""
+"""Softmax, its logarithm and hardmax over axes, in float64; softmax also of `Rounded` numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.conformance.references.rounded import Numbers, Rounded, exponential
+
 Array = npt.NDArray[Any]
 
 
@@ -16,9 +18,11 @@ def shifted(x: Array, axes: Sequence[int]) -> Array:
     return np.asarray(x - np.max(x, tuple(axes), keepdims=True))
 
 
-def softmax(x: Array, axes: Sequence[int]) -> Array:
-    powers = np.exp(shifted(x, axes))
-    return np.asarray(powers / np.sum(powers, tuple(axes), keepdims=True))
+def softmax(x: Numbers, axes: tuple[int, ...]) -> Numbers:
+    """Return exp(x - max) / sum over all of the axes together; the rounding of the maximum cancels out."""
+    largest = (x.value if isinstance(x, Rounded) else x).max(axes, keepdims=True)
+    grown = exponential(x - largest)
+    return grown / grown.sum(axes, keepdims=True)
 
 
 def log_softmax(x: Array, axes: Sequence[int]) -> Array:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dml.conformance import report
+from dml.conformance.bug_report import bug_text
 from dml.conformance.case import Case
 from dml.conformance.failures import KINDS, kind_of
-from dml.conformance.page.bug_text import bug_text
 from dml.conformance.places import find
 from dml.conformance.report import Record
 from dml.conformance.reproducer.tables import CaseFiles

@@ -6,28 +6,33 @@ from ...enums import DML_IS_INFINITY_MODE
 from ..base import BinaryDesc, Input, OperatorDesc, Output, UnaryDesc, operator
 
 
-@operator
-class DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC(BinaryDesc):
-    """Whether both elements are true.
+class LogicalDesc(BinaryDesc):
+    """A logic operator on each pair of elements."""
 
-    ATensor, BTensor, OutputTensor: the same sizes; zero is false, everything else true, and results are 0 or 1.
-    """
+    TENSORS = (
+        "ATensor, BTensor, OutputTensor: the same sizes; zero is false, everything else true, and results are 0 or 1."
+    )
 
 
-@operator
-class DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC(BinaryDesc):
-    """Whether at least one of the elements is true.
+class ComparisonDesc(BinaryDesc):
+    """A comparison of each pair of elements."""
 
-    ATensor, BTensor, OutputTensor: the same sizes; zero is false, everything else true, and results are 0 or 1.
-    """
+    TENSORS = "ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false."
 
 
 @operator
-class DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC(BinaryDesc):
-    """Whether exactly one of the elements is true.
+class DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC(LogicalDesc):
+    """Whether both elements are true."""
 
-    ATensor, BTensor, OutputTensor: the same sizes; zero is false, everything else true, and results are 0 or 1.
-    """
+
+@operator
+class DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC(LogicalDesc):
+    """Whether at least one of the elements is true."""
+
+
+@operator
+class DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC(LogicalDesc):
+    """Whether exactly one of the elements is true."""
 
 
 @operator
@@ -36,43 +41,28 @@ class DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC(UnaryDesc):
 
 
 @operator
-class DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC(BinaryDesc):
-    """Whether a = b.
-
-    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false.
-    """
+class DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC(ComparisonDesc):
+    """Whether a = b."""
 
 
 @operator
-class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC(BinaryDesc):
-    """Whether a > b.
-
-    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false.
-    """
+class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC(ComparisonDesc):
+    """Whether a > b."""
 
 
 @operator
-class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC(BinaryDesc):
-    """Whether a >= b.
-
-    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false.
-    """
+class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC(ComparisonDesc):
+    """Whether a >= b."""
 
 
 @operator
-class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC(BinaryDesc):
-    """Whether a < b.
-
-    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false.
-    """
+class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC(ComparisonDesc):
+    """Whether a < b."""
 
 
 @operator
-class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC(BinaryDesc):
-    """Whether a <= b.
-
-    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false.
-    """
+class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC(ComparisonDesc):
+    """Whether a <= b."""
 
 
 @operator

@@ -42,6 +42,34 @@ def linear(desc: d.DML_ACTIVATION_LINEAR_OPERATOR_DESC) -> Expression:
     return affine(None, desc.Alpha, desc.Beta)
 
 
+#: Activations as GLSL of x and of attributes, named as in the description. The functions are in lib/math.glsl.
+_CODES = {
+    "LEAKY_RELU": "$x0 >= 0.0 ? $x0 : $Alpha * $x0",
+    "THRESHOLDED_RELU": "$x0 > $Alpha ? $x0 : 0.0",
+    "SIGMOID": "sigmoid($x0)",
+    "TANH": "tanh_accurate($x0)",
+    "SCALED_TANH": "$Alpha * tanh_accurate($Beta * $x0)",
+    "ELU": "$x0 >= 0.0 ? $x0 : $Alpha * expm1_accurate($x0)",
+    "SCALED_ELU": "$Gamma * ($x0 > 0.0 ? $x0 : $Alpha * expm1_accurate($x0))",
+    "PARAMETRIC_SOFTPLUS": "$Alpha * softplus_scaled($x0, $Beta)",
+    "SOFTSIGN": "divide($x0, 1.0 + abs($x0))",
+    "GELU": "gelu($x0)",
+}
+
+
+def _register(cls: type[OperatorDesc], code: str) -> None:
+    attributes = [info.name for info in cls.fields_info if not info.is_tensor]
+    includes = [MATH] if "(" in code else []
+
+    @activation(cls)
+    def function(desc: OperatorDesc) -> Expression:
+        return node(code, Leaf(0), includes=includes, **{name: getattr(desc, name) for name in attributes})
+
+
+for _name, _code in _CODES.items():
+    _register(getattr(d, f"DML_ACTIVATION_{_name}_OPERATOR_DESC"), _code)
+
+
 # --- piecewise linear -------------------------------------------------------------------------------------------------
 #
 # NaN is detected by its bits: max() and min() may drop it, and a driver may turn a comparison into one of them.
@@ -60,20 +88,10 @@ def relu_grad(desc: d.DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC) -> Expression:
     return node(f"$x0 > {glsl}(0) ? $x1 : {glsl}(0)", Leaf(0), Leaf(1), glsl=glsl)
 
 
-@activation(d.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC)
-def leaky_relu(desc: d.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC) -> Expression:
-    return node("$x0 >= 0.0 ? $x0 : $Alpha * $x0", Leaf(0), Alpha=desc.Alpha)
-
-
 @elementwise(d.DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC, "InputTensor", "SlopeTensor")
 def parameterized_relu(desc: d.DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC) -> Expression:
     glsl = kind(desc.InputTensor)
     return node(f"$x0 >= {glsl}(0) ? $x0 : $x1 * $x0", Leaf(0), Leaf(1), glsl=glsl)
-
-
-@activation(d.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC)
-def thresholded_relu(desc: d.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC) -> Expression:
-    return node("$x0 > $Alpha ? $x0 : 0.0", Leaf(0), Alpha=desc.Alpha)
 
 
 @activation(d.DML_ACTIVATION_SHRINK_OPERATOR_DESC)
@@ -120,38 +138,9 @@ def hard_swish(desc: d.DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC) -> Expression:
     return node("$x0 * $x1", Leaf(0), hard_sigmoid_of(desc.Alpha, desc.Beta))
 
 
-# --- smooth -----------------------------------------------------------------------------------------------------------
-
-
-@activation(d.DML_ACTIVATION_SIGMOID_OPERATOR_DESC)
-def sigmoid(desc: d.DML_ACTIVATION_SIGMOID_OPERATOR_DESC) -> Expression:
-    return node("sigmoid($x0)", Leaf(0), includes=[MATH])
-
-
 @activation(d.DML_ACTIVATION_SWISH_OPERATOR_DESC)
 def swish(desc: d.DML_ACTIVATION_SWISH_OPERATOR_DESC) -> Expression:
     return node("$x0 * sigmoid_scaled($x0, $Scale)", Leaf(0), Scale=desc.SigmoidInputScale, includes=[MATH])
-
-
-@activation(d.DML_ACTIVATION_TANH_OPERATOR_DESC)
-def tanh(desc: d.DML_ACTIVATION_TANH_OPERATOR_DESC) -> Expression:
-    return node("tanh_accurate($x0)", Leaf(0), includes=[MATH])
-
-
-@activation(d.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC)
-def scaled_tanh(desc: d.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC) -> Expression:
-    return node("$Alpha * tanh_accurate($Beta * $x0)", Leaf(0), Alpha=desc.Alpha, Beta=desc.Beta, includes=[MATH])
-
-
-@activation(d.DML_ACTIVATION_ELU_OPERATOR_DESC)
-def elu(desc: d.DML_ACTIVATION_ELU_OPERATOR_DESC) -> Expression:
-    return node("$x0 >= 0.0 ? $x0 : $Alpha * expm1_accurate($x0)", Leaf(0), Alpha=desc.Alpha, includes=[MATH])
-
-
-@activation(d.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC)
-def scaled_elu(desc: d.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC) -> Expression:
-    code = "$Gamma * ($x0 > 0.0 ? $x0 : $Alpha * expm1_accurate($x0))"
-    return node(code, Leaf(0), Alpha=desc.Alpha, Gamma=desc.Gamma, includes=[MATH])
 
 
 @activation(d.DML_ACTIVATION_CELU_OPERATOR_DESC)
@@ -166,19 +155,3 @@ def softplus(desc: d.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC) -> Expression:
         return node("softplus($x0)", Leaf(0), includes=[MATH])
     code = "softplus_scaled($x0, $Steepness) / $Steepness"
     return node(code, Leaf(0), Steepness=desc.Steepness, includes=[MATH])
-
-
-@activation(d.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC)
-def parametric_softplus(desc: d.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC) -> Expression:
-    code = "$Alpha * softplus_scaled($x0, $Beta)"
-    return node(code, Leaf(0), Alpha=desc.Alpha, Beta=desc.Beta, includes=[MATH])
-
-
-@activation(d.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC)
-def softsign(desc: d.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC) -> Expression:
-    return node("divide($x0, 1.0 + abs($x0))", Leaf(0), includes=[MATH])
-
-
-@activation(d.DML_ACTIVATION_GELU_OPERATOR_DESC)
-def gelu(desc: d.DML_ACTIVATION_GELU_OPERATOR_DESC) -> Expression:
-    return node("gelu($x0)", Leaf(0), includes=[MATH])

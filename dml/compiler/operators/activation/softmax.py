@@ -180,22 +180,16 @@ def axes_of(desc: OperatorDesc, rank: int) -> tuple[int, ...]:
     return axes
 
 
-@lowering(
-    d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, epilogue=Epilogues.SAME_STRIDES
-)
-def softmax_operator(desc: d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    source = builder["InputTensor"]
-    softmax(builder, source, builder["OutputTensor"], axes_of(desc, source.rank))
+_LOG_SOFTMAXES = (d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, d.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC)
 
 
 @lowering(
-    d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC,
-    d.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC,
+    d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, *_LOG_SOFTMAXES,
     epilogue=Epilogues.SAME_STRIDES,
-)
-def log_softmax_operator(desc: d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    source = builder["InputTensor"]
-    softmax(builder, source, builder["OutputTensor"], axes_of(desc, source.rank), logarithm=True)
+)  # fmt: skip
+def softmax_operator(desc: OperatorDesc, builder: ProgramBuilder) -> None:
+    source, logarithm = builder["InputTensor"], isinstance(desc, _LOG_SOFTMAXES)
+    softmax(builder, source, builder["OutputTensor"], axes_of(desc, source.rank), logarithm=logarithm)
 
 
 @lowering(d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, d.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC)

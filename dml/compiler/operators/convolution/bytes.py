@@ -164,8 +164,7 @@ def _channels_last(builder: ProgramBuilder, sums: WindowedSum, runs: _Runs, poin
     sizes, windows = sums.sizes, sums.windows
     x = sums.x.as_type(DML_TENSOR_DATA_TYPE_UINT8)
     reach = _reach(sums)
-    order = (0, 2, 3, 4, 1)
-    seen = x.view(tuple(x.sizes[d] for d in order), tuple(x.strides[d] for d in order))
+    seen = x.permuted((0, 2, 3, 4, 1))
     steps = [step for step, size in zip(seen.strides, seen.sizes, strict=True) if size > 1]
     fits = windows.padding == (0, 0, 0) and all(map(int.__ge__, x.sizes[2:], reach))
     in_vectors = sizes.inputs % VECTOR == 0 and seen.strides[-1] == 1

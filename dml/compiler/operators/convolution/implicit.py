@@ -10,7 +10,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
-from dml.compiler.kernels.halves import half_arithmetic
+from dml.compiler.kernels.float_modes import half_arithmetic
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.operators.convolution.windows import WindowedSum
 from dml.compiler.operators.gemm.matmul import sum_type

@@ -61,11 +61,8 @@ def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
         return operand
     if operand.strides[-1] > operand.strides[-2]:
         return transposed(readable(builder, transposed(operand), uses))
-    distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
-    stage = builder.prepare(operand) if keeps else builder
-    copy = with_rows_of_fours(stage, operand.data_type if whole_words else DML_TENSOR_DATA_TYPE_FLOAT32, distinct)
-    apply(stage, Leaf(0), copy, [operand.view(distinct, operand.strides)])
-    return copy.broadcast(operand.sizes)
+    data_type = operand.data_type if whole_words else DML_TENSOR_DATA_TYPE_FLOAT32
+    return _copied(builder.prepare(operand) if keeps else builder, operand, data_type, of=4)
 
 
 def in_eights(builder: ProgramBuilder, operand: Operand) -> Operand:
@@ -74,8 +71,12 @@ def in_eights(builder: ProgramBuilder, operand: Operand) -> Operand:
         return operand
     if operand.strides[-1] > operand.strides[-2]:
         return transposed(in_eights(builder, transposed(operand)))
+    return _copied(builder.prepare(operand), operand, operand.data_type, of=8)
+
+
+def _copied(stage: ProgramBuilder, operand: Operand, data_type: DML_TENSOR_DATA_TYPE, *, of: int) -> Operand:
+    """Return a copy in rows for reads of ``of`` elements; elements that repeat along a dimension are copied once."""
     distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
-    stage = builder.prepare(operand)
-    copy = with_rows_of_fours(stage, operand.data_type, distinct, of=8)
+    copy = with_rows_of_fours(stage, data_type, distinct, of=of)
     apply(stage, Leaf(0), copy, [operand.view(distinct, operand.strides)])
     return copy.broadcast(operand.sizes)

@@ -10,7 +10,7 @@ from dml import enums
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
-from dml.compiler.kernels.halves import half_arithmetic
+from dml.compiler.kernels.float_modes import half_arithmetic
 from dml.compiler.kernels.kinds import X
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dml import enums
 from dml.compiler.builder import ProgramBuilder, merge_around
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import copy, fill, part, permute, raw, split, window
+from dml.compiler.operators.movement.views import copy, fill, parts, raw, split, window
 from dml.compiler.program import Operand
 from dml.descriptors import movement as d
 
@@ -44,20 +44,18 @@ def slice_grad(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, builder: ProgramBuilder) ->
 
 @lowering(d.DML_SPLIT_OPERATOR_DESC)
 def split_tensor(desc: d.DML_SPLIT_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    offset = 0
-    for result in builder.array("OutputTensors"):
-        size = result.sizes[desc.Axis]
-        copy(builder, result, part(builder["InputTensor"], desc.Axis, offset, size))
-        offset += size
+    results = builder.array("OutputTensors")
+    sources = parts(builder["InputTensor"], desc.Axis, [result.sizes[desc.Axis] for result in results])
+    for result, source in zip(results, sources, strict=True):
+        copy(builder, result, source)
 
 
 @lowering(d.DML_JOIN_OPERATOR_DESC)
 def join(desc: d.DML_JOIN_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    offset = 0
-    for source in builder.array("InputTensors"):
-        size = source.sizes[desc.Axis]
-        copy(builder, part(builder["OutputTensor"], desc.Axis, offset, size), source)
-        offset += size
+    sources = builder.array("InputTensors")
+    results = parts(builder["OutputTensor"], desc.Axis, [source.sizes[desc.Axis] for source in sources])
+    for result, source in zip(results, sources, strict=True):
+        copy(builder, result, source)
 
 
 @lowering(d.DML_TILE_OPERATOR_DESC)
@@ -87,25 +85,21 @@ def _depth_and_space(desc: _BlockMove, depth: Operand, space: Operand) -> tuple[
     block, channels = desc.BlockSize, space.sizes[1]
     order = getattr(desc, "Order", enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
     if order == enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW:
-        depth = permute(split(depth, 1, (block, block, channels)), (0, 3, 4, 1, 5, 2))
+        depth = split(depth, 1, (block, block, channels)).permuted((0, 3, 4, 1, 5, 2))
     else:
-        depth = permute(split(depth, 1, (channels, block, block)), (0, 1, 4, 2, 5, 3))
+        depth = split(depth, 1, (channels, block, block)).permuted((0, 1, 4, 2, 5, 3))
     _, _, height, width = space.sizes
     return depth, split(split(space, 3, (width // block, block)), 2, (height // block, block))
 
 
 @lowering(d.DML_DEPTH_TO_SPACE_OPERATOR_DESC, d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC)
-def depth_to_space(
-    desc: d.DML_DEPTH_TO_SPACE_OPERATOR_DESC | d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC, builder: ProgramBuilder
-) -> None:
+def depth_to_space(desc: _BlockMove, builder: ProgramBuilder) -> None:
     depth, space = _depth_and_space(desc, builder["InputTensor"], builder["OutputTensor"])
     copy(builder, space, depth)
 
 
 @lowering(d.DML_SPACE_TO_DEPTH_OPERATOR_DESC, d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC)
-def space_to_depth(
-    desc: d.DML_SPACE_TO_DEPTH_OPERATOR_DESC | d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC, builder: ProgramBuilder
-) -> None:
+def space_to_depth(desc: _BlockMove, builder: ProgramBuilder) -> None:
     depth, space = _depth_and_space(desc, builder["OutputTensor"], builder["InputTensor"])
     copy(builder, depth, space)
 

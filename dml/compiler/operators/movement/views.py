@@ -52,6 +52,15 @@ def part(operand: Operand, axis: int, offset: int, size: int) -> Operand:
     return operand.view(sizes, operand.strides, offset * operand.strides[axis])
 
 
+def parts(operand: Operand, axis: int, sizes: Iterable[int]) -> list[Operand]:
+    """View consecutive parts of these sizes along one dimension."""
+    offset, found = 0, []
+    for size in sizes:
+        found.append(part(operand, axis, offset, size))
+        offset += size
+    return found
+
+
 def split(operand: Operand, axis: int, sizes: Sequence[int]) -> Operand:
     """Split dimension ``axis`` into several, slowest first, whose sizes multiply to its own."""
     strides: list[int] = []
@@ -60,11 +69,6 @@ def split(operand: Operand, axis: int, sizes: Sequence[int]) -> Operand:
         strides.insert(0, step)
         step *= size
     return operand.view(shapes.replaced(operand.sizes, axis, sizes), shapes.replaced(operand.strides, axis, strides))
-
-
-def permute(operand: Operand, order: Sequence[int]) -> Operand:
-    """Permute the dimensions."""
-    return operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
 
 
 def trailing(operand: Operand, rank: int) -> Operand:

@@ -16,8 +16,6 @@ def lines_along(axis: int, *operands: Operand) -> tuple[Operand, ...]:
 
 
 def _last(operand: Operand, axis: int) -> Operand:
-    order = [d for d in range(operand.rank) if d != axis] + [axis]
-    sizes, strides = ([values[d] for d in order] for values in (operand.sizes, operand.strides))
-    if len(order) == 1:
-        sizes, strides = [1, *sizes], [0, *strides]
-    return operand.view(tuple(sizes), tuple(strides))
+    if operand.rank == 1:
+        return operand.view((1, *operand.sizes), (0, *operand.strides))
+    return operand.permuted([d for d in range(operand.rank) if d != axis] + [axis])

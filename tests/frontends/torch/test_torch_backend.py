@@ -238,6 +238,21 @@ def test_frozen_weights_stay(compiled):
         torch.testing.assert_close(run(x), before, **NEAR)
 
 
+def test_random_numbers_are_drawn_by_pytorch(compiled):
+    """The rest of the graph runs on the device, and a seed gives eager PyTorch's numbers."""
+
+    def model(x):
+        y = torch.tanh(x * 2)
+        return torch.sigmoid(y + torch.randn_like(y) * torch.rand(3)) * 3
+
+    run, x = compiled(model), torch.randn(2, 3)
+    torch.manual_seed(5)
+    with stays("aten.rand.default, aten.randn_like.default run with PyTorch, the rest in 2 parts on the device"):
+        found = run(x)
+    torch.manual_seed(5)
+    torch.testing.assert_close(found, model(x), **NEAR)
+
+
 class Broken(nn.Module):
     """A layer that dynamo compiles by itself, once for all modules of its structure."""
 

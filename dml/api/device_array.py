@@ -14,7 +14,7 @@ from dml.arguments import as_array
 from dml.errors import DMLError
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
-from dml.tensors import DML_BUFFER_TENSOR_DESC, data_type_of, numpy_dtype, packed_tensor
+from dml.tensors import DML_BUFFER_TENSOR_DESC, data_type_of, numpy_dtype, packed_strides, packed_tensor
 
 #: Types that DirectML lacks, and the types that hold their values on the device.
 _STORED_AS: dict[np.dtype[Any], np.dtype[Any]] = {
@@ -110,7 +110,8 @@ class DeviceArray:
 
     def _on_host(self) -> Array:
         view = None if self.buffer is None else self.buffer.piece.view
-        if self.desc is None or view is None or self.desc.strides != _strides(self._shape) or self._is_converted:
+        packed = packed_strides(self._shape or (1,))
+        if self.desc is None or view is None or self.desc.strides != packed or self._is_converted:
             return self.numpy()
         assert self.buffer is not None
         self.buffer.context.queue.finish()
@@ -119,10 +120,6 @@ class DeviceArray:
     @property
     def _is_converted(self) -> bool:
         return stored_dtype(self._dtype).itemsize != self._dtype.itemsize
-
-
-def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return packed_tensor(data_type_of(np.uint8), shape or (1,)).strides
 
 
 class _Shared:

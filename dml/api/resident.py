@@ -221,19 +221,13 @@ class Resident:
         buffers = [inputs.get(slot, mirror.buffer) for slot, mirror in self._inputs.items()]
         buffers += [outputs.get(slot, mirror.buffer) for slot, mirror in self._outputs.items()]
         self._bound.get(tuple(buffers), make).run()
-        return {output.name: self._found(output, outputs, leases, kept, into) for output in self._read}
 
-    @staticmethod
-    def _found(
-        output: _Output,
-        buffers: Mapping[int, Buffer],
-        leases: Mapping[int, Lease],
-        kept: set[str | int],
-        into: Mapping[str | int, DeviceArray],
-    ) -> Any:
-        if output.name in into:
-            return into[output.name]
-        return output.left_in(buffers, leases) if output.name in kept else output.load()
+        def result(output: _Output) -> Any:
+            if output.name in into:
+                return into[output.name]
+            return output.left_in(outputs, leases) if output.name in kept else output.load()
+
+        return {output.name: result(output) for output in self._read}
 
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
         found = self._gather(inputs)

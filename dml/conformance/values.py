@@ -1,12 +1,15 @@
-"""Input values: ordinary ones, and those at the limits of a data type."""
+"""Inputs of cases: ordinary values, and those at the limits of a data type."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dml.conformance.layouts import Tensor, tensors
+from dml.descriptors.base import OperatorDesc
 from dml.tensors import DML_BUFFER_TENSOR_DESC, element_bits, numpy_dtype
 
 Array = npt.NDArray[Any]
@@ -100,3 +103,39 @@ def without_subnormals(array: Array) -> Array:
         return array
     tiny = np.finfo(array.dtype).tiny
     return np.where((array != 0) & (np.abs(array) < tiny), np.copysign(array.dtype.type(0), array), array)
+
+
+# --- inputs of whole operators, if they have no tensor arrays ---------------------------------------------------------
+
+
+def filled(desc: OperatorDesc, make: Callable[[str, Tensor], Array]) -> dict[str, Array]:
+    """Call make(field, tensor) for each input present."""
+    return {name: make(name, tensor) for name, _, tensor in tensors(desc.inputs())}
+
+
+def finite(desc: OperatorDesc, values: Values) -> dict[str, Array]:
+    """Fill all inputs by `Values.finite`, for sums of products."""
+    return filled(desc, lambda name, tensor: values.finite(tensor))
+
+
+def quantized(
+    *, scale: tuple[float, float], output_scale: tuple[float, float], bias: tuple[float, float] = (0, 0)
+) -> Callable[[OperatorDesc, Values], dict[str, Array]]:
+    """Return a maker of quantized operators' inputs, with scales and biases from these ranges.
+
+    8-bit operands are from their whole range (with extremes for edge values); wider ones are small, to test the sum.
+    """
+
+    def inputs(desc: OperatorDesc, values: Values) -> dict[str, Array]:
+        def make(name: str, tensor: Tensor) -> Array:
+            if "Scale" in name:
+                return values.between(tensor, *(output_scale if name == "OutputScaleTensor" else scale))
+            if name == "BiasTensor":
+                return values.between(tensor, *bias)
+            if "ZeroPoint" in name or tensor.element_bits > 8:
+                return values.between(tensor, -60, 60)
+            return values.fill(tensor) if values.edges else values.between(tensor, -128, 127)
+
+        return filled(desc, make)
+
+    return inputs

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from dml.errors import HRESULT, DMLError
 from dml.words import to_install
+
+
+def is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ValueError:  # another module hides the real one
+        return False
 
 
 def missing(what: str, extra: str, error: ImportError) -> DMLError:

@@ -37,7 +37,8 @@ def onnx_picture(
     parts = walked.parts
     for part in parts:
         for name in (name for name in part.feeds if name in model.inputs):
-            drawing.add(_input(name, part.feeds[name]), [], [name])
+            value = _of_host(name, part.feeds[name])
+            drawing.add(PictureNode("input", "input", name, outputs=[value]), [], [name])
     for part in parts:
         if isinstance(part.part, HostPart):
             _draw_on_host(drawing, part, part.part)
@@ -122,11 +123,6 @@ def _draw_unplanned(drawing: _Drawing, walked: WalkedPart) -> None:
 
 def _of_host(name: str, array: Any) -> PictureValue:
     return PictureValue(name, tuple(map(int, array.shape)), str(array.dtype), int(array.nbytes))
-
-
-def _input(name: str, array: Array) -> PictureNode:
-    value = PictureValue(name, tuple(array.shape), str(array.dtype), int(array.nbytes))
-    return PictureNode("input", "input", name, outputs=[value])
 
 
 def _value(facts: ValueFacts) -> PictureValue:

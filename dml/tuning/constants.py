@@ -18,8 +18,7 @@ from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import DMLError
 from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
-from dml.tensors import DML_BUFFER_TENSOR_DESC
-from dml.tuning.measuring import MeasuredOperator, compiled, keep_busy, numbers, seconds
+from dml.tuning.measuring import MeasuredOperator, compiled, keep_busy, seconds
 from dml.tuning.workloads import Workload, workload
 
 #: Approximate seconds of a submission, and its maximum runs; seconds of warm-up before the first turn; rounds.
@@ -81,11 +80,9 @@ def wanted(names: Iterable[str], target: Target) -> list[Threshold]:
     return found or [row for row in rows().values() if _DEVICES[row.device][1](target)]
 
 
-def _timed(row: Threshold, value: Any, commands: CommandList) -> float:
-    return seconds(commands)
-
-
-def remeasure(vulkan: VulkanDevice, row: Threshold, timer: Timer = _timed) -> Remeasured:
+def remeasure(
+    vulkan: VulkanDevice, row: Threshold, timer: Timer = lambda row, value, commands: seconds(commands)
+) -> Remeasured:
     """Measure a row's value and its alternatives on the device, alternating."""
     values = [row.value, *row.alternatives]
     samples: dict[str, list[float]] = {_text(value): [] for value in values}
@@ -121,9 +118,6 @@ def _recorded(
             operator = compiled(_device(vulkan, row, value), work.desc, work.weights, work.scale)
             if own is not None and operator.program.dispatches == own.operator.program.dispatches:
                 continue
-            for slot in operator.input_slots:
-                if slot.name not in buffers and isinstance(slot.tensor, DML_BUFFER_TENSOR_DESC):
-                    buffers[slot.name] = operator.get_device().create_buffer(numbers(slot.tensor))
             measured = MeasuredOperator(operator, buffers)
             single = measured.recorded(1)
             if own is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import fields
 from typing import Any
 
@@ -37,8 +37,7 @@ def compiled(device: Device, desc: Any, weights: Collection[str] = (), scale: fl
     others = {f.name: getattr(desc, f.name) for f in fields(desc) if f.name not in tensors}
     outputs = {name: tensor for name, tensor in desc.outputs() if isinstance(tensor, DML_BUFFER_TENSOR_DESC)}
     results = graph.node(type(desc), outputs, **given, **others)
-    operator: CompiledOperator = graph.compile({name: results[name] for name in outputs})
-    return operator
+    return graph.compile({name: results[name] for name in outputs})
 
 
 def numbers(tensor: DML_BUFFER_TENSOR_DESC, scale: float = 1.0) -> Any:
@@ -55,9 +54,12 @@ def numbers(tensor: DML_BUFFER_TENSOR_DESC, scale: float = 1.0) -> Any:
 
 
 class MeasuredOperator:
-    """A compiled operator with its buffers: those given by name, else new ones."""
+    """A compiled operator with its buffers.
 
-    def __init__(self, operator: CompiledOperator, buffers: Mapping[str, Buffer] | None = None) -> None:
+    buffers: inputs by name, shared by operators with equal inputs; the missing ones are made and added.
+    """
+
+    def __init__(self, operator: CompiledOperator, buffers: dict[str, Buffer] | None = None) -> None:
         self.device = device = operator.get_device()
         self.operator = operator
         self.outputs: dict[str, tuple[DML_BUFFER_TENSOR_DESC, Buffer]] = {}
@@ -66,13 +68,12 @@ class MeasuredOperator:
         if persistent is not None:
             self._initialize(persistent)
         self._table = device.create_binding_table(DML_BINDING_TABLE_DESC(operator))
-        buffers = buffers or {}
+        buffers = {} if buffers is None else buffers
         inputs: list[Any] = []
         for slot in operator.input_slots:
-            found = buffers.get(slot.name)
-            if found is None and slot.tensor is not None:
-                found = device.create_buffer(numbers(slot.tensor))
-            inputs.append(None if found is None else DML_BUFFER_BINDING(found))
+            if slot.name not in buffers and slot.tensor is not None:
+                buffers[slot.name] = device.create_buffer(numbers(slot.tensor))
+            inputs.append(DML_BUFFER_BINDING(buffers[slot.name]) if slot.name in buffers else None)
         outputs: list[Any] = []
         for slot in operator.output_slots:
             if slot.tensor is None:

@@ -73,10 +73,6 @@ Judge = Callable[[Any, Mapping[str, Any], Mapping[str, Any]], str]
 Timer = Callable[[str, CommandList], float]
 
 
-def _timed(variant: str, commands: CommandList) -> float:
-    return seconds(commands)
-
-
 class Tuner:
     """Measures on one device.
 
@@ -90,13 +86,13 @@ class Tuner:
         told: Told,
         *,
         judge: Judge | None = None,
-        timer: Timer = _timed,
+        timer: Timer = lambda variant, commands: seconds(commands),
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._vulkan = vulkan
-        self._told = told
+        self.told = told
         self.judge = judge
-        self._timer = timer
+        self.timer = timer
         self._clock = clock
         #: The choices measured by this tuner.
         self.table = NOTHING_TUNED
@@ -129,7 +125,7 @@ class Tuner:
             comparison = (
                 "as the rules say" if choice.variant == choice.rule else f"{choice.rule} {_ms(choice.rule_seconds)}"
             )
-            self._told(f"{choice.family}, {choice.work}: {choice.variant} {_ms(choice.seconds)} ({comparison})")
+            self.told(f"{choice.family}, {choice.work}: {choice.variant} {_ms(choice.seconds)} ({comparison})")
 
     def device(self, table: Tuned) -> Device:
         """Return the device with a table; devices of one kind share everything else."""
@@ -144,14 +140,8 @@ class Tuner:
         mine = (question for question in listening.asked if question.family == work.family)
         return next((q for q in mine if len(q.variants) > 1 and q[:2] not in self._passed), None)
 
-    def seconds(self, variant: str, commands: CommandList) -> float:
-        return self._timer(variant, commands)
-
     def is_over(self, end: float) -> bool:
         return self._clock() >= end
-
-    def say(self, text: str) -> None:
-        self._told(text)
 
     def seconds_left(self, end: float) -> float:
         return end - self._clock()
@@ -180,7 +170,7 @@ class _Contest:
         except DMLError as error:
             self._say(f"{rule} does not run: {error.message}")
             return None
-        once = self._tuner.seconds(rule, single)
+        once = self._tuner.timer(rule, single)
         self._tuner.pace[self._work.family] = once / self._work.operations
         if 2 * once * count > self._tuner.seconds_left(self._end):
             self._say(f"a run takes {_ms(once)}, more than the time left")
@@ -206,7 +196,7 @@ class _Contest:
         times: dict[str, list[float]] = {variant: [] for variant in entrants}
         for _ in range(_ROUNDS):
             for variant in times:
-                times[variant].append(self._tuner.seconds(variant, entrants[variant]))
+                times[variant].append(self._tuner.timer(variant, entrants[variant]))
             best = min(map(statistics.median, times.values()))
             hopeful = {variant: each for variant, each in times.items() if statistics.median(each) <= _HOPELESS * best}
             times = {self._question.rule: times[self._question.rule], **hopeful}
@@ -262,13 +252,10 @@ class _Contest:
         choice = TunedChoice(question.family, question.work, variant, 1.0, question.rule, 1.0)
         device = self._tuner.device(self._tuner.table.with_choices(choice))
         operator = compiled(device, self._work.desc, self._work.weights, self._work.scale)
-        for slot in operator.input_slots:
-            if slot.name not in self._buffers and isinstance(slot.tensor, DML_BUFFER_TENSOR_DESC):
-                self._buffers[slot.name] = device.create_buffer(numbers(slot.tensor))
         return MeasuredOperator(operator, self._buffers)
 
     def _say(self, text: str) -> None:
-        self._tuner.say(f"{self._question.family}, {self._question.work}: {text}")
+        self._tuner.told(f"{self._question.family}, {self._question.work}: {text}")
 
 
 def _are_close(found: Any, expected: Any) -> bool:

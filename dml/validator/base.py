@@ -182,12 +182,10 @@ class Check:
         if tensor is not None and not 0 <= getattr(self.desc, field) < tensor.rank:
             self.fail(field, f"must be a dimension of {of}, from 0 to {tensor.rank - 1}")
 
-    def axes(self, field: str = "Axes", of: str = "InputTensor", *, at_least: int = 0) -> None:
+    def axes(self, field: str = "Axes", of: str = "InputTensor") -> None:
         """Require the field to hold different dimensions of the tensor `of`."""
         tensor = self.tensor(of)
         axes: tuple[int, ...] = getattr(self.desc, field)
-        if len(axes) < at_least:
-            self.fail(field, f"must name at least {at_least} dimension(s)")
         if tensor is None:
             return
         if not all(0 <= axis < tensor.rank for axis in axes):

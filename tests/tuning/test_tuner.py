@@ -194,7 +194,6 @@ def test_an_interruption_keeps_measured_choices(vulkan, monkeypatch):
             raise KeyboardInterrupt
         return 1e-3
 
-    monkeypatch.setattr(tuning, "_timed", timer)
     monkeypatch.setattr(tuning.Tuner.__init__, "__kwdefaults__", {"timer": timer, "clock": lambda: 0.0})
     result = CliRunner().invoke(app, ["tune", "--quick", "--families", "product", "--device", str(vulkan.index)])
     assert result.exit_code == 130

@@ -12,14 +12,13 @@ import numpy.typing as npt
 from dml import descriptors as d
 from dml import enums
 from dml.capability import short_name
-from dml.conformance.filling import filled
 from dml.conformance.layouts import UNTOUCHED, Tensor, from_bytes
 from dml.conformance.limits import Expected
 from dml.conformance.parameters import Choice, Skip, data_types, enumerators, flags, sizes, tensor
 from dml.conformance.references import attention as reference
 from dml.conformance.references.rounded import Numbers, each, rounded
 from dml.conformance.subject import Inputs, Outputs, subject
-from dml.conformance.values import Values
+from dml.conformance.values import Values, filled
 from dml.conformance.variety import exact
 from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
 from dml.shapes import trailing, with_rank

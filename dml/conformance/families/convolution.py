@@ -11,15 +11,15 @@ import numpy as np
 from dml import descriptors as d
 from dml import enums
 from dml.conformance.activations import fused
-from dml.conformance.filling import finite, quantized
 from dml.conformance.layouts import Tensor
 from dml.conformance.limits import Expected, sum_of_products
 from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor
 from dml.conformance.references import convolution as reference
 from dml.conformance.references import products
-from dml.conformance.references.fused import activated
+from dml.conformance.references.activations import activated
 from dml.conformance.references.rounded import Rounded
 from dml.conformance.subject import Inputs, subject
+from dml.conformance.values import finite, quantized
 from dml.conformance.windows import along
 from dml.shapes import convolved_sizes, transposed_sizes
 

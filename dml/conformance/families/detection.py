@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from dml.conformance.filling import filled
 from dml.conformance.layouts import Tensor
 from dml.conformance.limits import Expected
 from dml.conformance.parameters import Choice, data_types, flags, sizes, tensor
 from dml.conformance.references.suppression import suppress
 from dml.conformance.subject import Inputs, Outputs, subject
-from dml.conformance.values import Values
+from dml.conformance.values import Values, filled
 from dml.conformance.variety import exact
 from dml.descriptors.detection import OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT64, DML_TENSOR_DATA_TYPE_UINT32

@@ -9,13 +9,13 @@ import numpy as np
 from dml import descriptors as d
 from dml import enums
 from dml.conformance.activations import activation_class, fused
-from dml.conformance.filling import finite, quantized
 from dml.conformance.limits import Expected
 from dml.conformance.parameters import Choice, flags, sizes, tensor
 from dml.conformance.references import products
-from dml.conformance.references.fused import activated
+from dml.conformance.references.activations import activated
 from dml.conformance.references.rounded import Rounded
 from dml.conformance.subject import Inputs, subject
+from dml.conformance.values import finite, quantized
 
 #: Rows, terms and columns: ones, primes, a single row or column, and sizes for a few workgroups.
 _SIZES = sizes("5x7x3", "1x1x1", "1x61x17", "23x5x1", "2x1x19", "34x48x36", "70x33x65")

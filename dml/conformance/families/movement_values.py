@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from dml import descriptors as d
-from dml.conformance.filling import finite
 from dml.conformance.limits import Expected, sum_of_products
 from dml.conformance.parameters import Choice, Skip, sizes, tensor
 from dml.conformance.references import movement, windows
 from dml.conformance.references.conversion import cast, scalar, sequence
 from dml.conformance.subject import Inputs, subject
-from dml.conformance.values import Values, is_float
+from dml.conformance.values import Values, finite, is_float
 from dml.conformance.variety import SCALARS, SIZES, any_bits, exact, moved, scalar_fields, union_of
 from dml.shapes import unfolded_sizes
 from dml.tensors import numpy_dtype

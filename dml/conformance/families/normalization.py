@@ -6,14 +6,13 @@ from typing import Any
 
 from dml import descriptors as d
 from dml.conformance.activations import fused
-from dml.conformance.filling import filled, finite
 from dml.conformance.layouts import Tensor
 from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor, whole_along
 from dml.conformance.references import normalization as reference
-from dml.conformance.references.fused import activated
+from dml.conformance.references.activations import activated
 from dml.conformance.references.rounded import rounded
 from dml.conformance.subject import Inputs, Outputs, subject
-from dml.conformance.values import Values
+from dml.conformance.values import Values, filled, finite
 from dml.descriptors.base import OperatorDesc
 
 #: One to eight dimensions: sizes of one, primes, enough elements for a few workgroups, and rows longer than a

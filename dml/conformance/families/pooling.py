@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from dml import descriptors as d
-from dml.conformance.filling import filled, finite, quantized
 from dml.conformance.layouts import Tensor
 from dml.conformance.limits import Expected
 from dml.conformance.parameters import Choice, flags, sizes, tensor, types_of
@@ -16,7 +15,7 @@ from dml.conformance.references import pooling as reference
 from dml.conformance.references import products
 from dml.conformance.references.rounded import Rounded
 from dml.conformance.subject import Inputs, Outputs, subject
-from dml.conformance.values import Values, is_float
+from dml.conformance.values import Values, filled, finite, is_float, quantized
 from dml.conformance.variety import chosen, exact
 from dml.conformance.windows import gathered, pooled_by, window_of, window_parameters
 from dml.descriptors.base import OperatorDesc

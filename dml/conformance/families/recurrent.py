@@ -9,14 +9,13 @@ from typing import Any
 from dml import descriptors as d
 from dml import enums
 from dml.conformance.activations import fused
-from dml.conformance.filling import filled
 from dml.conformance.layouts import Tensor
 from dml.conformance.parameters import Choice, enumerators, flags, sizes, tensor
 from dml.conformance.references import recurrent as reference
-from dml.conformance.references.fused import activated
+from dml.conformance.references.activations import activated
 from dml.conformance.references.rounded import Numbers, each, rounded
 from dml.conformance.subject import Inputs, Outputs, subject
-from dml.conformance.values import Values
+from dml.conformance.values import Values, filled
 
 #: Steps, batch, inputs, hidden units: ones, primes, more units than a workgroup has invocations.
 _SIZES = sizes("5x3x6x10", "1x1x1x1", "3x4x7x33", "7x2x1x5", "2x5x17x67")

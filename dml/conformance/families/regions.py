@@ -9,14 +9,13 @@ import numpy.typing as npt
 
 from dml import descriptors as d
 from dml import enums
-from dml.conformance.filling import filled
 from dml.conformance.layouts import Tensor
 from dml.conformance.limits import Expected
 from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor
 from dml.conformance.references.regions import Sampling, pool
 from dml.conformance.references.rounded import HALF, Rounded
 from dml.conformance.subject import Inputs, Outputs, subject
-from dml.conformance.values import Values
+from dml.conformance.values import Values, filled
 from dml.conformance.variety import exact
 from dml.shapes import with_rank
 from dml.tensors import DML_SIZE_2D

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml import descriptors as d
 from dml.capability import short_name
 from dml.conformance.limits import AROUND_LIBRARY, EXACT, LIBRARY, Limit, webnn, webnn_absolute
 from dml.conformance.references.elementwise import erfc
+from dml.conformance.references.rounded import Numbers, Rounded
+from dml.conformance.references.softmax import softmax
 from dml.descriptors.base import OperatorDesc
 
 Array = npt.NDArray[Any]
@@ -181,3 +184,31 @@ def cancelled_by(desc: OperatorDesc | None, x: Array) -> Array:
         if desc is None or _name(desc) not in LINES
         else cancelled(_name(desc), x, **attributes_of(desc))
     )
+
+
+# --- fused ------------------------------------------------------------------------------------------------------------
+
+#: Error in half ulps of activations that use exponentials, besides an ulp of 1.
+_SMOOTH = 12
+#: Activations that consist of comparisons and at most one product.
+_PLAIN = (
+    d.DML_ACTIVATION_IDENTITY_OPERATOR_DESC,
+    d.DML_ACTIVATION_RELU_OPERATOR_DESC,
+    d.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC,
+    d.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC,
+)
+
+
+def activated(x: Numbers, activation: d.OperatorDesc | None) -> Numbers:
+    """Apply the FusedActivation to a result."""
+    if activation is None:
+        return x
+    if isinstance(activation, d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC):
+        return softmax(x, tuple(activation.Axes))
+    if isinstance(activation, d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC):
+        return softmax(x, (x.ndim - 1,))
+    if not isinstance(x, Rounded):
+        return activate(activation, x)
+    found = x.apply(lambda v: activate(activation, v), 4 if isinstance(activation, _PLAIN) else _SMOOTH)
+    # Alpha * x + Beta, exp(x) - 1 and log(1 + exp(x)) cancel near 0: their error is an ulp of 1.
+    return found if isinstance(activation, _PLAIN) else Rounded(found.value, found.error + 2.0**-22)

@@ -7,85 +7,57 @@ optimizer. Reference: DxDispatch's --help.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from dml.errors import DMLError
 
-_TIMING = "Timing"
-_DEVICES = "Devices"
-_ONNX = "ONNX models"
+_timing, _devices, _onnx = (partial(Option, rich_help_panel=panel) for panel in ("Timing", "Devices", "ONNX models"))
 
 
 def main(
     model: Annotated[
         Path | None, typer.Argument(help="Path to the JSON model file, or an ONNX model.", show_default=False)
     ] = None,
-    model_option: Annotated[Path | None, typer.Option("-m", "--model", help="Path to the model file.")] = None,
+    model_option: Annotated[Path | None, Option("-m", "--model", help="Path to the model file.")] = None,
     show_dependencies: Annotated[
-        bool, typer.Option("-S", "--show_dependencies", help="Show versions of dml and its dependencies.")
+        bool, Option("-S", "--show_dependencies", help="Show versions of dml and its dependencies.")
     ] = False,
-    input_path: Annotated[Path | None, typer.Option("--input_path", help="Base path for reading input files.")] = None,
-    output_path: Annotated[
-        Path | None, typer.Option("--output_path", help="Base path for writing output files.")
-    ] = None,
+    input_path: Annotated[Path | None, Option("--input_path", help="Base path for reading input files.")] = None,
+    output_path: Annotated[Path | None, Option("--output_path", help="Base path for writing output files.")] = None,
     print_commands: Annotated[
-        bool, typer.Option("--print_commands", help="Print a message before and after each command.")
+        bool, Option("--print_commands", help="Print a message before and after each command.")
     ] = False,
     dispatch_iterations: Annotated[
-        int, typer.Option("-i", "--dispatch_iterations", min=1, help="Minimum measurements.", rich_help_panel=_TIMING)
+        int, _timing("-i", "--dispatch_iterations", min=1, help="Minimum measurements.")
     ] = 1,
-    dispatch_repeat: Annotated[
-        int, typer.Option("-r", "--dispatch_repeat", min=1, help="Dispatches per measurement.", rich_help_panel=_TIMING)
-    ] = 1,
+    dispatch_repeat: Annotated[int, _timing("-r", "--dispatch_repeat", min=1, help="Dispatches per measurement.")] = 1,
     milliseconds_to_run: Annotated[
-        int, typer.Option("-t", "--milliseconds_to_run", min=0, help="Minimum measured time.", rich_help_panel=_TIMING)
+        int, _timing("-t", "--milliseconds_to_run", min=0, help="Minimum measured time.")
     ] = 0,
     dispatch_interval: Annotated[
-        int,
-        typer.Option(
-            "-I", "--dispatch_interval", min=0, help="Minimum milliseconds per measurement.", rich_help_panel=_TIMING
-        ),
+        int, _timing("-I", "--dispatch_interval", min=0, help="Minimum milliseconds per measurement.")
     ] = 0,
-    warmup_samples: Annotated[
-        int, typer.Option("-w", "--warmup_samples", min=0, help="Initial cold measurements.", rich_help_panel=_TIMING)
-    ] = 1,
+    warmup_samples: Annotated[int, _timing("-w", "--warmup_samples", min=0, help="Initial cold measurements.")] = 1,
     timing_verbosity: Annotated[
-        int,
-        typer.Option(
-            "-v", "--timing_verbosity", min=0, max=2, help="0: hot, 1: cold too, 2: all.", rich_help_panel=_TIMING
-        ),
+        int, _timing("-v", "--timing_verbosity", min=0, max=2, help="0: hot, 1: cold too, 2: all.")
     ] = 0,
-    adapter: Annotated[
-        str, typer.Option("-a", "--adapter", help="Part of the device's name.", rich_help_panel=_DEVICES)
-    ] = "",
-    show_adapters: Annotated[
-        bool, typer.Option("-s", "--show_adapters", help="Show the devices.", rich_help_panel=_DEVICES)
-    ] = False,
+    adapter: Annotated[str, _devices("-a", "--adapter", help="Part of the device's name.")] = "",
+    show_adapters: Annotated[bool, _devices("-s", "--show_adapters", help="Show the devices.")] = False,
     onnx_free_dim_name_override: Annotated[
         list[str] | None,
-        typer.Option(
-            "-f",
-            "--onnx_free_dim_name_override",
-            metavar="NAME:SIZE",
-            help="Size of a dimension; repeatable.",
-            rich_help_panel=_ONNX,
-        ),
+        _onnx("-f", "--onnx_free_dim_name_override", metavar="NAME:SIZE", help="Size of a dimension; repeatable."),
     ] = None,
     binding_shape: Annotated[
         list[str] | None,
-        typer.Option(
-            "-b",
-            "--binding_shape",
-            metavar="TENSOR:N,N",
-            help="Shape of a bound value; repeatable.",
-            rich_help_panel=_ONNX,
-        ),
+        _onnx("-b", "--binding_shape", metavar="TENSOR:N,N", help="Shape of a bound value; repeatable."),
     ] = None,
     clear_shader_caches: Annotated[
-        bool, typer.Option("--clear_shader_caches", help="Clear the shader cache first.", rich_help_panel=_DEVICES)
+        bool, _devices("--clear_shader_caches", help="Clear the shader cache first.")
     ] = False,
 ) -> None:
     """Run a DxDispatch model."""

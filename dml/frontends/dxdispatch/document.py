@@ -38,8 +38,7 @@ class Json:
         return self.value
 
     def string(self) -> str:
-        text: str = self._expect(str, "a string")
-        return text
+        return str(self._expect(str, "a string"))
 
     def boolean(self) -> bool:
         return bool(self._expect(bool, "true or false"))
@@ -53,6 +52,14 @@ class Json:
 
     def unsigned(self, bits: int = 32) -> int:
         return self.integer(0, (1 << bits) - 1)
+
+    def unsigned_array(self) -> tuple[int, ...]:
+        return tuple(item.unsigned() for item in self.items())
+
+    def unsigned_member(self, *names: str, bits: int = 32) -> int:
+        """Return the member with one of these names; 0 if there is none."""
+        found = self.get(*names)
+        return 0 if found is None else found.unsigned(bits)
 
     def number(self) -> float:
         """Return a number; "nan", "inf" and "-inf", in any case, are accepted for values that JSON lacks."""

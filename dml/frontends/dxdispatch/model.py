@@ -217,15 +217,13 @@ def _source(value: Json, resources: dict[str, Resource]) -> DxSource:
     if value.is_string:
         return DxSource(_named(value, resources, "resource"), 0, value.path)
     shape = value.get("shape")
-    sizes = None if shape is None else tuple(item.unsigned() for item in shape.items())
+    sizes = None if shape is None else shape.unsigned_array()
     found = _named(value.need("name"), resources, "resource")
-    offset, size = value.get("elementOffset"), value.get("elementSizeInBytes", "elementStride")
-    count = value.get("elementCount")
-    elements = offset.unsigned(64) if offset is not None else 0
-    width = (size.unsigned() if size is not None else 0) or found.element_size
+    elements = value.unsigned_member("elementOffset", bits=64)
+    width = value.unsigned_member("elementSizeInBytes", "elementStride") or found.element_size
     if elements and not width:
         value.fail("an elementOffset into values of mixed types needs 'elementSizeInBytes'")
-    last = elements + (count.unsigned(64) if count is not None else 0)
+    last = elements + value.unsigned_member("elementCount", bits=64)
     if last * width > len(found.data) and not found.deferred:
         value.fail(f"ends at byte {last * width} of a resource of {len(found.data)}")
     return DxSource(found, elements * width, value.path, sizes)
@@ -256,7 +254,7 @@ def _dispatch(
     value: Json, resources: dict[str, Resource], dispatchables: dict[str, DxDispatchable | DxOnnx], overrides: Overrides
 ) -> DispatchCommand:
     groups = value.get("threadGroupCount")  # only HLSL shaders use it: it is checked and ignored
-    if groups is not None and len([item.unsigned() for item in groups.items()]) != 3:
+    if groups is not None and len(groups.unsigned_array()) != 3:
         groups.fail("must be an array of 3 integers")
     dispatchable = _named(value.need("dispatchable"), dispatchables, "dispatchable")
     given = value.get("bindings") if isinstance(dispatchable, DxOnnx) else value.need("bindings")
@@ -286,7 +284,7 @@ def _write_file(value: Json, resources: dict[str, Resource]) -> WriteFileCommand
     found = _named(value.need("resource"), resources, "resource")
     if suffix == ".npy" and not found.element_size:
         target.fail("an array has one data type; write these values to a raw file")
-    sizes = tuple(item.unsigned() for item in dimensions.items()) if dimensions is not None else ()
+    sizes = dimensions.unsigned_array() if dimensions is not None else ()
     if sizes:
         assert dimensions is not None
         needed = math.prod(sizes) * found.element_size

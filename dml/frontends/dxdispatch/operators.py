@@ -58,26 +58,20 @@ def tensor(value: Json) -> DML_BUFFER_TENSOR_DESC:
     if kind is not None:
         enumerator(kind, DML_TENSOR_TYPE)
     desc = value.get("Desc") or value
-    strides, size = desc.get("Strides"), desc.get("TotalTensorSizeInBytes")
-    count, alignment = desc.get("DimensionCount"), desc.get("GuaranteedBaseOffsetAlignment")
-    flag = desc.get("Flags")
+    strides, flag, count = desc.get("Strides"), desc.get("Flags"), desc.get("DimensionCount")
     try:
         return DML_BUFFER_TENSOR_DESC(
             data_type(desc.need("DataType")),
-            _unsigned(desc.need("Sizes")),
-            _unsigned(strides) or None if strides is not None else None,
-            (size.unsigned(64) if size is not None else 0) or None,
-            alignment.unsigned() if alignment is not None else 0,
+            desc.need("Sizes").unsigned_array(),
+            strides.unsigned_array() or None if strides is not None else None,
+            desc.unsigned_member("TotalTensorSizeInBytes", bits=64) or None,
+            desc.unsigned_member("GuaranteedBaseOffsetAlignment"),
             flags(flag, DML_TENSOR_FLAGS) if flag is not None else DML_TENSOR_FLAGS.DML_TENSOR_FLAG_NONE,
             count.unsigned() if count is not None else None,
         )
     except DMLError as error:
         error.at(desc.path, "document")
         raise
-
-
-def _unsigned(value: Json) -> tuple[int, ...]:
-    return tuple(item.unsigned() for item in value.items())
 
 
 def _scalar_union(value: Json, kind: DML_TENSOR_DATA_TYPE) -> DML_SCALAR_UNION:
@@ -119,7 +113,7 @@ def _field(info: FieldInfo, value: Json, desc: Json) -> Any:
         case "int":
             return value.integer(-(1 << 31), (1 << 31) - 1)
         case "uint_array":
-            return _unsigned(value)
+            return value.unsigned_array()
         case "int_array":
             return tuple(item.integer(-(1 << 31), (1 << 31) - 1) for item in value.items())
         case "float":

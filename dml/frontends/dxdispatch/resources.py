@@ -109,7 +109,7 @@ def _resampled(value: Json) -> tuple[int, ...]:
     sizes, mode = value.get("resampleSize"), value.get("resampleMode")
     if mode is not None and mode.string() != "scale":
         mode.fail(f"must be 'scale', found {mode.string()!r}")
-    found = tuple(item.unsigned() for item in sizes.items()) if sizes is not None else ()
+    found = sizes.unsigned_array() if sizes is not None else ()
     if math.prod(found) * 4 > LARGEST:
         value.fail(f"resampleSize {list(found)}: exceeds the largest buffer")
     return found
@@ -143,8 +143,8 @@ def resource(name: str, value: Json, folder: Folder) -> Resource:
 
 
 def _placed(name: str, value: Json, data: bytes, kind: DML_TENSOR_DATA_TYPE) -> Resource:
-    offset_field, size_field = value.get("initialValuesOffsetInBytes"), value.get("sizeInBytes")
-    offset = offset_field.unsigned(64) if offset_field is not None else 0
+    size_field = value.get("sizeInBytes")
+    offset = value.unsigned_member("initialValuesOffsetInBytes", bits=64)
     used = offset + len(data)
     size = size_field.unsigned(64) if size_field is not None else used
     if used > size:

@@ -101,8 +101,7 @@ def mel_filters(count: int, length: int) -> npt.NDArray[np.float64]:
     away = edges[:, None] - frequencies
     rising, falling = -away[:-2] / widths[:-1, None], away[2:] / widths[1:, None]
     heights = 2.0 / (edges[2:] - edges[:-2])
-    filters: npt.NDArray[np.float64] = np.maximum(0, np.minimum(rising, falling)) * heights[:, None]
-    return filters
+    return np.maximum(0, np.minimum(rising, falling)) * heights[:, None]
 
 
 #: Slaney's mel scale: linear to 1 kHz, logarithmic above.

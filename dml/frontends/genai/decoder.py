@@ -334,8 +334,7 @@ class DecoderState:
             others: list[Tensor] = [given[str(index)] for index in range(len(more))]
             compiled = builder.compile({name: make(given[name], *others) for name in arrays})
             self._decoder.layouts.put(key, compiled)
-        results: dict[str, DeviceArray] = compiled.dispatch(feeds, keep=() if into else list(arrays), into=into)
-        return results
+        return compiled.dispatch(feeds, keep=() if into else list(arrays), into=into)
 
 
 def _power_of_two(least: int) -> int:

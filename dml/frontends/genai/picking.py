@@ -12,6 +12,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.api.device import Device
 from dml.api.device_array import DeviceArray
+from dml.frontends.meaning.casts import as_type
 from dml.graph.builder import Builder, Tensor
 from dml.recent import Recent
 from dml.tensors import data_type_of
@@ -123,17 +124,14 @@ class Picker:
                 x = _banned(x, edits.banned)
             graph = builder.compile(make(x))
             self._graphs.put(key, graph)
-        found: dict[str, Any] = graph.dispatch(feeds)
-        return found
+        return graph.dispatch(feeds)
 
 
 def _last_position(logits: Tensor) -> Tensor:
     """Return the last position of {rows, n, vocabulary}, of any float type, as {rows, vocabulary} in FLOAT32."""
     rows, count, vocabulary = logits.sizes
     chosen = op.slice_(logits, (0, count - 1, 0), (rows, 1, vocabulary))
-    if chosen.data_type != _FLOAT32:
-        chosen = op.cast(chosen, _FLOAT32)
-    return chosen.reshape(rows, vocabulary)
+    return as_type(chosen, _FLOAT32).reshape(rows, vocabulary)
 
 
 def _penalized(x: Tensor, tokens: Tensor, penalty: float) -> Tensor:

@@ -17,11 +17,11 @@ import numpy.typing as npt
 import dml.graph.operations as op
 from dml import enums
 from dml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
+from dml.frontends.meaning.casts import as_type
 from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
 _Array = npt.NDArray[Any]
-_FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 
 _NEAREST: dict[str, Callable[[_Array], _Array]] = {
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
@@ -118,7 +118,8 @@ def weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool
     reach = 2 if mode == "cubic" else 1
     stretch = max(1.0, 1.0 / axis.scale) if antialias else 1.0
     centers = axis.coordinates
-    first = np.floor(centers - reach * stretch).astype(np.int64) + 1 if antialias else _floor(centers) - reach + 1
+    lowest = np.floor(centers - reach * stretch) if antialias else np.floor(centers) - reach
+    first = lowest.astype(np.int64) + 1
     count = ceil(2 * reach * stretch) + 1 if antialias else 2 * reach
     taps = first[:, None] + np.arange(count)
     values = _kernel((taps - centers[:, None]) / stretch, mode, cubic)
@@ -129,19 +130,13 @@ def weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool
     return matrix
 
 
-def _floor(x: _Array) -> _Array:
-    found: _Array = np.floor(x).astype(np.int64)
-    return found
-
-
 def _kernel(x: _Array, mode: str, a: float) -> _Array:
     x = np.abs(x)
     if mode == "linear":
         return np.maximum(0.0, 1.0 - x)
     inner = (a + 2) * x**3 - (a + 3) * x**2 + 1
     outer = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
-    values: _Array = np.where(x <= 1, inner, np.where(x < 2, outer, 0.0))
-    return values
+    return np.where(x <= 1, inner, np.where(x < 2, outer, 0.0))
 
 
 def resample_groups(rank: int, changed: Sequence[int]) -> list[list[int]] | None:
@@ -184,11 +179,11 @@ def resampled(
             x = op.gather(x, x.builder.constant(nearest_elements(axes[dimension], rounding)), dimension)
             x = _with_outside(x, axes[dimension], dimension, outside)
         return x
-    result = x if x.data_type == _FLOAT32 else op.cast(x, _FLOAT32)
+    result = as_type(x, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
     for dimension in changed:
         result = _weighted(result, dimension, weights(axes[dimension], mode, antialias, exclude_outside, cubic))
         result = _with_outside(result, axes[dimension], dimension, outside)
-    return result if result.data_type == x.data_type else op.cast(result, x.data_type)
+    return as_type(result, x.data_type)
 
 
 def _by_operator(x: Tensor, axes: Mapping[int, ResizedAxis], groups: Sequence[Sequence[int]]) -> Tensor:

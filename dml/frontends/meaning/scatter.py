@@ -15,10 +15,10 @@ import numpy as np
 import dml.graph.operations as op
 from dml import enums
 from dml.enums import DML_REDUCE_FUNCTION
+from dml.frontends.meaning.casts import as_type
 from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
-_INT32 = enums.DML_TENSOR_DATA_TYPE_INT32
 _FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 #: The most comparisons of rows with indices; beyond, updates are sorted.
 _PAIRS = 2**20
@@ -98,7 +98,7 @@ def reduced_parts(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, *
 
 def _from_zero(indices: Tensor, size: Tensor | int) -> Tensor:
     """Return indices as INT32, negative ones counted from the end."""
-    whole = indices if indices.data_type == _INT32 else op.cast(indices, _INT32)
+    whole = as_type(indices, enums.DML_TENSOR_DATA_TYPE_INT32)
     return op.if_(op.less_than(whole, 0), whole + size, whole)
 
 
@@ -124,8 +124,7 @@ def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, u
         return result
     hits = hits.broadcast(x.sizes)
     if reduction == "mean":
-        divisor = hits + 1.0 if use_initial else hits
-        result = result / (divisor if divisor.data_type == x.data_type else op.cast(divisor, x.data_type))
+        result = result / as_type(hits + 1.0 if use_initial else hits, x.data_type)
     return op.if_(op.greater_than(hits, 0), result, x)
 
 
@@ -158,8 +157,7 @@ def _sorted(
     new = op.gather_nd(updates, order) if shared else op.gather_elements(updates, order, 0)
     merge = op.add if reduction == "sub" else _REDUCTIONS[reduction].combine
     halves = x.desc.dtype == np.float16  # which lose digits in many steps
-    new = _scanned(op.cast(new, _FLOAT32) if halves else new, targets, merge)
-    new = op.cast(new, x.data_type) if halves else new
+    new = as_type(_scanned(op.cast(new, _FLOAT32) if halves else new, targets, merge), x.data_type)
     # Of the updates of one row, the last wins.
     empty = nothing.broadcast(x.sizes).packed()
     reduced = op.scatter_nd(empty, targets, new) if shared else op.scatter_elements(empty, targets, new, 0)
@@ -189,6 +187,6 @@ def _neutral(reduction: str, dtype: np.dtype[Any]) -> float:
     """Return the reduction's neutral element."""
     if reduction not in ("max", "min"):
         return float(reduction == "prod")
-    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
-    lowest, highest = (limits.min, limits.max) if limits else (-np.inf, np.inf)
-    return lowest if reduction == "max" else highest
+    if dtype.kind == "f":
+        return -np.inf if reduction == "max" else np.inf
+    return np.iinfo(dtype).min if reduction == "max" else np.iinfo(dtype).max

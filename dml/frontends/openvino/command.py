@@ -17,7 +17,7 @@ from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import DMLError
 from dml.frontends.kernel_times import with_node_names
 from dml.frontends.openvino.convert import is_mapped
-from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, with_sizes
+from dml.frontends.openvino.ir import ELEMENT_TYPES, ENDS, IrLayer, Network, with_sizes
 from dml.frontends.openvino.model import read_model
 from dml.frontends.openvino.networks import (
     CompiledNetwork,
@@ -68,8 +68,7 @@ class OpenVINORun:
         return found
 
     def describe(self) -> str:
-        text: str = self._static(self._options.arrays()).compiled.describe()
-        return text
+        return self._static(self._options.arrays()).compiled.describe()
 
     def profile(self) -> dict[str, list[KernelTime]]:
         options = self._options
@@ -80,10 +79,6 @@ class OpenVINORun:
 
     def _static(self, given: Mapping[str, npt.NDArray[Any]]) -> CompiledNetwork:
         return static_model(whole(self._model), given, self._options.sizes)[0]
-
-
-#: Types of layers that become no operators.
-_ENDS = ("Parameter", "Const", "Result")
 
 
 def explain(path: Path, device: Device, inputs: Mapping[str, Any], sizes: Mapping[str, int]) -> Explanation:
@@ -103,7 +98,7 @@ def _rows(model: CompiledNetwork) -> list[Explained]:
     return [
         Explained(str(layer), *operators_of([node.Operator.desc for node in nodes]))
         for layer, nodes in model.nodes.items()
-        if layer.type not in _ENDS
+        if layer.type not in ENDS
     ]
 
 
@@ -120,7 +115,7 @@ def _explained_parts(model: PartedNetwork, inputs: Mapping[str, Any], sizes: Map
             continue
         where = f"on the host, {RUNTIME}" if part.on_host else "on the device; its operators depend on an earlier part"
         level = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0
-        rows += [Explained(str(layer), [], level, where) for layer in part.layers if layer.type not in _ENDS]
+        rows += [Explained(str(layer), [], level, where) for layer in part.layers if layer.type not in ENDS]
     return Explanation(rows, [f"{name} = 1" for name in taken if name not in sizes], taken)
 
 
@@ -130,7 +125,7 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
     Raises DMLError if it cannot be read.
     """
     network = read_model(path).network
-    parameters = [layer for layer in network.layers if layer.type == "Parameter"]
+    parameters = network.of_type("Parameter")
     inputs = tuple(map(parameter_summary, parameters))
     symbolic_sizes(inputs, sizes)
     shapes = {layer.name: assumed_shape(layer, sizes) for layer in parameters}
@@ -143,18 +138,18 @@ def inspect_network(path: Path, planner: Planner, sizes: Mapping[str, int]) -> M
     needs, unplanned = None, ""
     try:
         main = split(network).network
-        given = {layer.name: assumed_shape(layer, sizes) for layer in main.layers if layer.type == "Parameter"}
+        given = {layer.name: assumed_shape(layer, sizes) for layer in main.of_type("Parameter")}
         # a planner answers the same questions as a Device
         compiled = CompiledNetwork(with_sizes(main, given), cast(Device, planner)).compiled
         needs = cast(PlannedGraph, compiled).needs()
     except DMLError as error:
         unplanned = error.message
-    constants = [_constant(network, layer) for layer in network.layers if layer.type == "Const"]
+    constants = [_constant(network, layer) for layer in network.of_type("Const")]
     return ModelSummary(
         opsets={"OpenVINO": max((int(re.sub(r"\D", "", layer.version) or 0) for layer in network.layers), default=0)},
         producer=f"OpenVINO IR {network.version}",
         inputs=inputs,
-        outputs=tuple(_result(layer) for layer in network.layers if layer.type == "Result"),
+        outputs=tuple(map(_result, network.of_type("Result"))),
         operators=_operators(network),
         weight_elements=sum(prod(constant.shape) for constant in constants),
         weight_bytes=sum(constant.bytes for constant in constants),
@@ -182,7 +177,7 @@ def _result(layer: IrLayer) -> ValueSummary:
 
 def _operators(network: Network) -> tuple[OperatorSummary, ...]:
     """Return the layers by type, the most frequent first."""
-    counts = Counter((layer.type, layer.version) for layer in network.layers if layer.type not in _ENDS)
+    counts = Counter((layer.type, layer.version) for layer in network.layers if layer.type not in ENDS)
     return tuple(
         OperatorSummary(kind, version, 0, count, "mapped" if is_mapped(kind) or kind in STATE_TYPES else "host")
         for (kind, version), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -20,6 +20,7 @@ from dml import enums
 from dml.compiler.selection.stored_weights import rows_in_part
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.frontends.meaning.blocks import dequantized, narrow, reshaped_blocks
+from dml.frontends.meaning.casts import as_type
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import broadcast_sizes, with_rank
 
@@ -123,7 +124,7 @@ class Compressed:
         numbers = _looked_up(codes, self.kind, sizes)
         if scale is not None:
             numbers = _scaled_blocks(numbers, scale)
-        return _as_type(numbers, self.data_type)
+        return as_type(numbers, self.data_type)
 
     def rows(self, graph: Builder, indices: Tensor) -> Tensor | None:
         """Return the rows of codes of floats at the indices; None if they are no whole bytes, or if rows share
@@ -151,15 +152,11 @@ class Compressed:
         numbers = narrow(data, self.sizes, kind)
         if scales is None:
             scales = graph.constant(np.ones((1,) * len(self.sizes), np.float32))
-        scales = _as_type(scales, floats)
+        scales = as_type(scales, floats)
         if self.zero is not None:
             scales = scales.broadcast(broadcast_sizes(scales.sizes, self.zero.shape))
         points = None if self.zero is None else graph.constant(self.zero, kind)
-        return _as_type(dequantized(numbers, scales, points), self.data_type)
-
-
-def _as_type(x: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
-    return x if x.data_type == kind else op.cast(x, kind)
+        return as_type(dequantized(numbers, scales, points), self.data_type)
 
 
 def _looked_up(data: Tensor, kind: str, sizes: tuple[int, ...]) -> Tensor:
@@ -186,7 +183,7 @@ def _scaled_blocks(numbers: Tensor, scale: Tensor) -> Tensor:
     for count, size in zip(scale.sizes, numbers.sizes, strict=True):
         split += [size] if count in (1, size) else [count, size // count]
         counts += [count] if count in (1, size) else [count, 1]
-    wide = _as_type(scale, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
+    wide = as_type(scale, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
     return (numbers.reshape(*split) * wide.reshape(*counts)).reshape(*numbers.sizes)
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+import importlib
+import pkgutil
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-import dml.graph.operations as op
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
+from dml.frontends.meaning.casts import as_type
 from dml.frontends.openvino.compressed import Compressed, compressed, constant
-from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, device_type, with_sizes
+from dml.frontends.openvino.ir import ELEMENT_TYPES, ENDS, IrLayer, Network, device_type, with_sizes
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import checked_axis
 
@@ -101,6 +104,16 @@ class IrContext:
     def integers(self, index: int) -> list[int]:
         return [int(number) for number in np.ravel(self.known(index))]
 
+    def single(self, index: int) -> Any:
+        """Return the first number of a constant input. Raises DMLError if the input is empty."""
+        numbers = np.ravel(self.known(index))
+        if not numbers.size:
+            raise self.error(f"input {index} must hold a number, found an empty constant")
+        return numbers[0]
+
+    def integer(self, index: int) -> int:
+        return int(self.single(index))
+
     def on_numbers(self, function: Callable[..., Any], *arguments: Any) -> npt.NDArray[Any]:
         """Apply a NumPy function to known arrays. Raises DMLError if NumPy refuses them."""
         try:
@@ -127,8 +140,7 @@ class IrContext:
 
     def value(self, index: int) -> IrValue:
         given = self.stored(index)
-        value: IrValue = given.value(self.graph) if isinstance(given, Compressed) else given
-        return value
+        return given.value(self.graph) if isinstance(given, Compressed) else given
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -138,12 +150,16 @@ class IrContext:
     @property
     def data_type(self) -> DML_TENSOR_DATA_TYPE:
         """Data type of the first output."""
-        return device_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[0].element_type]))
+        return device_type(self.dtype)
 
-    def converted(self, value: Tensor, index: int) -> Tensor:
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type of the first output."""
+        return self.layer.outputs[0].dtype
+
+    def converted(self, value: Tensor, index: int = 0) -> Tensor:
         """Cast the value to the data type of an output."""
-        kind = device_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[index].element_type]))
-        return value if value.data_type == kind else op.cast(value, kind)
+        return as_type(value, device_type(self.layer.outputs[index].dtype))
 
     def error(self, message: str, hresult: HRESULT = HRESULT.E_INVALIDARG) -> DMLError:
         error = DMLError(message, hresult)
@@ -184,7 +200,7 @@ def build(network: Network, graph: Builder, numbers: Mapping[str, npt.NDArray[An
             return numbers[context.layer.name]
         built.parameters[context.layer.name] = context.layer
         if 0 in context.sizes:
-            return np.zeros(context.sizes, ELEMENT_TYPES[context.layer.outputs[0].element_type])
+            return np.zeros(context.sizes, context.dtype)
         return graph.input(context.layer.name, context.sizes, context.data_type)
 
     def result(context: IrContext) -> None:
@@ -215,6 +231,15 @@ def result_name(layer: IrLayer, taken: Container[str]) -> str:
     return layer.name if name in taken else name
 
 
+def named_results(layers: Iterable[IrLayer]) -> dict[str, IrLayer]:
+    """Return the Results among the layers by the names of their outputs."""
+    found: dict[str, IrLayer] = {}
+    for layer in layers:
+        if layer.type == "Result":
+            found[result_name(layer, found)] = layer
+    return found
+
+
 def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -> dict[int, IrValue]:
     """Put the network of a layer's body into the graph. given and the returned values are by layer id.
 
@@ -241,14 +266,14 @@ def _with_values(network: Network, given: Mapping[int, IrValue]) -> Network:
     copy = with_sizes(network, {})
     for layer in copy.layers:
         if layer.type == "Parameter" and is_dynamic(layer) and layer.id in given:
-            own, sizes = layer.outputs[0].sizes, _sizes(given[layer.id])
-            if len(own) != len(sizes) or any(a not in (-1, b) for a, b in zip(own, sizes, strict=True)):
-                raise DMLError(f"{layer}: its shape is {own}, found {sizes}")
-            layer.outputs[0] = replace(layer.outputs[0], sizes=sizes)
+            port, sizes = layer.outputs[0], sizes_of(given[layer.id])
+            if not port.accepts(sizes):
+                raise DMLError(f"{layer}: its shape is {port.sizes}, found {sizes}")
+            layer.outputs[0] = replace(port, sizes=sizes)
     return copy
 
 
-def _sizes(value: Made) -> tuple[int, ...]:
+def sizes_of(value: Made) -> tuple[int, ...]:
     value = value.rows if isinstance(value, LateIrValue) else value
     return tuple(value.sizes if isinstance(value, Tensor) else value.shape)
 
@@ -296,23 +321,30 @@ def _run(
             values[layer] = list(results) if isinstance(results, Sequence) else [results]
             if layer.bodies and is_dynamic(layer):
                 pairs = zip(layer.outputs, values[layer], strict=True)
-                layer.outputs[:] = [replace(port, sizes=_sizes(value)) for port, value in pairs]
+                layer.outputs[:] = [replace(port, sizes=sizes_of(value)) for port, value in pairs]
             nodes[layer] = range(before, graph.added[0])
     return nodes
 
 
+@cache
+def _mappings() -> dict[str, Mapping_]:
+    """Return the mappings by layer type, after importing every module of mappings."""
+    # imported by name, since these modules import this one
+    package = importlib.import_module(f"{__package__}.layers")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return _LAYERS
+
+
 def counted_outputs(layer: IrLayer) -> int:
     """Return how many of the layer's first outputs have a row count known only at run time."""
-    from dml.frontends.openvino import layers as _layers  # noqa: F401  registers the mappings
-
+    _mappings()
     return _COUNTING.get(layer.type, 0)
 
 
 def is_mapped(kind: str) -> bool:
     """Return whether layers of this type have a mapping to operators."""
-    from dml.frontends.openvino import layers as _layers  # noqa: F401  registers the mappings
-
-    return kind in _LAYERS
+    return kind in _mappings()
 
 
 def _every(network: Network) -> Iterator[IrLayer]:
@@ -329,14 +361,10 @@ def check_layers(network: Network) -> None:
     _check_counts(network, is_outermost=True)
 
 
-def check_types(network: Network, others: Container[str] = ()) -> None:
+def check_types(network: Network, others: Collection[str] = ()) -> None:
     """Raise DMLError that lists every layer whose type is neither mapped nor among ``others``."""
-    from dml.frontends.openvino import layers as _layers  # noqa: F401  registers the mappings
-
-    special = ("Parameter", "Const", "Result")
     layers = list(_every(network))
-    types = [layer for layer in layers if layer.type not in _LAYERS and layer.type not in special]
-    unknown = [str(layer) for layer in types if layer.type not in others]
+    unknown = [str(layer) for layer in layers if not is_mapped(layer.type) and layer.type not in (*ENDS, *others)]
     kinds = [
         f"{layer} has an output of element type {port.element_type!r}"
         for layer in layers
@@ -350,7 +378,7 @@ def check_types(network: Network, others: Container[str] = ()) -> None:
 def _check(network: Network) -> None:
     """Raise DMLError as ``check_layers`` does, and for parameters with dynamic sizes."""
     check_layers(network)
-    dynamic = [str(layer) for layer in network.layers if layer.type == "Parameter" and is_dynamic(layer)]
+    dynamic = [str(layer) for layer in network.of_type("Parameter") if is_dynamic(layer)]
     if dynamic:
         raise DMLError(f"the sizes of parameters must be given; dynamic are {'; '.join(dynamic[:5])}")
 

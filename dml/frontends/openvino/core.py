@@ -17,6 +17,7 @@ from .compiled_model import CompiledModel
 from .convert import is_mapped
 from .device_properties import DeviceProperties, device_properties
 from .host_tensor import Tensor
+from .ir import ENDS
 from .model import Model, read_model
 from .refused import API_VERSION, with_refused_names
 
@@ -101,9 +102,8 @@ class Core:
     ) -> dict[str, str]:
         """Return the layers that have a mapping to operators: layer name -> device name."""
         _index(_text(device_name), DeviceProperties(properties))
-        special = ("Parameter", "Const", "Result")
         layers = model.network.layers
-        return {layer.name: _text(device_name) for layer in layers if layer.type in special or is_mapped(layer.type)}
+        return {layer.name: _text(device_name) for layer in layers if layer.type in ENDS or is_mapped(layer.type)}
 
     @checked
     def get_property(self, device_name: Any, property: Any = None) -> Any:

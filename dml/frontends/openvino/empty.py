@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .convert import IrContext, IrValue
-from .ir import ELEMENT_TYPES
 
 _Array = npt.NDArray[Any]
 
@@ -18,17 +17,12 @@ def without_elements(c: IrContext) -> list[IrValue] | None:
     """Return the layer's outputs if all are empty, or if empty inputs determine them; else None."""
     sizes = [port.sizes for port in c.layer.outputs]
     if sizes and all(0 in each and min(each) >= 0 for each in sizes):
-        return [np.zeros(port.sizes, ELEMENT_TYPES[port.element_type]) for port in c.layer.outputs]
+        return [np.zeros(port.sizes, port.dtype) for port in c.layer.outputs]
     rule = _RULES.get(c.layer.type)
     if rule is None or not any(_is_empty(c, index) for index in range(len(c.given))):
         return None
     found = rule(c)
     return None if found is None else [found]
-
-
-def _dtype(c: IrContext) -> np.dtype[Any]:
-    found: np.dtype[Any] = np.dtype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
-    return found
 
 
 def _given_sizes(c: IrContext, index: int) -> tuple[int, ...]:
@@ -41,7 +35,7 @@ def _is_empty(c: IrContext, index: int) -> bool:
 
 
 def _filled(number: float) -> Callable[[IrContext], _Array]:
-    return lambda c: np.full(c.layer.outputs[0].sizes, number, _dtype(c))
+    return lambda c: np.full(c.layer.outputs[0].sizes, number, c.dtype)
 
 
 def _reduced(number: float) -> Callable[[IrContext], _Array | None]:
@@ -51,7 +45,7 @@ def _reduced(number: float) -> Callable[[IrContext], _Array | None]:
 
 def _extreme(name: str) -> Callable[[IrContext], _Array | None]:
     def rule(c: IrContext) -> _Array | None:
-        info: Any = np.finfo(_dtype(c)) if _dtype(c).kind == "f" else np.iinfo(_dtype(c))
+        info: Any = np.finfo(c.dtype) if c.dtype.kind == "f" else np.iinfo(c.dtype)
         return _reduced(getattr(info, name))(c)
 
     return rule
@@ -60,12 +54,11 @@ def _extreme(name: str) -> Callable[[IrContext], _Array | None]:
 def _padded(c: IrContext) -> _Array | None:
     if c.layer.text("pad_mode") != "constant":
         return None
-    value = np.ravel(c.known(3))[0] if len(c.given) > 3 else 0
-    return np.full(c.layer.outputs[0].sizes, value, _dtype(c))
+    return _filled(c.single(3) if len(c.given) > 3 else 0)(c)
 
 
 def _places(c: IrContext) -> _Array:
-    return np.zeros((len(_given_sizes(c, 0)), 0), _dtype(c))
+    return np.zeros((len(_given_sizes(c, 0)), 0), c.dtype)
 
 
 def _updated(c: IrContext) -> IrValue | None:

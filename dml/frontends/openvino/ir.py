@@ -6,11 +6,11 @@ Reference: OpenVINO's IR format (versions 10 and 11).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from xml.etree.ElementTree import Element, ParseError
 
 import ml_dtypes
@@ -31,6 +31,8 @@ try:
     from defusedxml import ElementTree as xml
 except ModuleNotFoundError as error:
     raise missing("OpenVINO models need", "openvino", error) from error
+
+_Number = TypeVar("_Number", int, float)
 
 #: Element types by their names in <data element_type>; <port precision> has the names in upper case.
 ELEMENT_TYPES: dict[str, Any] = {
@@ -53,6 +55,8 @@ _PRECISIONS = {name.upper(): name for name in ELEMENT_TYPES} | {
 }  # fmt: skip
 #: Element types of compressed constants -> bits of an element, and the type that elements are read as.
 _COMPRESSED = {"u4": (4, "u8"), "i4": (4, "i8"), "nf4": (4, "f32"), "f8e4m3": (8, "f16"), "f8e5m2": (8, "f16")}
+#: Types of layers that are no operations.
+ENDS = ("Parameter", "Const", "Result")
 #: Layers that have or move elements of these types, and no other layers' results are compressed.
 _MOVES = frozenset({"Const", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 _FLOAT8 = {"f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
@@ -79,6 +83,20 @@ class IrPort:
     element_type: str
     sizes: tuple[int, ...]
     names: tuple[str, ...] = ()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        found: np.dtype[Any] = np.dtype(ELEMENT_TYPES[self.element_type])
+        return found
+
+    def accepts(self, sizes: Sequence[int]) -> bool:
+        """Return whether a value may have these sizes."""
+        return accepts(self.sizes, sizes)
+
+
+def accepts(own: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Return whether sizes, of which -1 is any, allow others."""
+    return len(own) == len(sizes) and all(a in (-1, b) for a, b in zip(own, sizes, strict=True))
 
 
 @dataclass(eq=False)
@@ -108,18 +126,12 @@ class IrLayer:
         return value
 
     def number(self, name: str, default: float | None = None) -> float:
-        value = self.text(name, None if default is None else repr(default))
-        try:
-            return float(value)
-        except ValueError:
-            raise DMLError(f"{self}: attribute {name} must be a number, found {value!r}") from None
+        (found,) = self._parsed(float, "a number", name, [self.text(name, None if default is None else repr(default))])
+        return found
 
     def integer(self, name: str, default: int | None = None) -> int:
-        value = self.text(name, None if default is None else str(default))
-        try:
-            return int(value)
-        except ValueError:
-            raise DMLError(f"{self}: attribute {name} must be an integer, found {value!r}") from None
+        (found,) = self._parsed(int, "an integer", name, [self.text(name, None if default is None else str(default))])
+        return found
 
     def flag(self, name: str, default: bool = False) -> bool:
         value = self.text(name, str(default)).lower()
@@ -132,16 +144,17 @@ class IrLayer:
         return [item.strip() for item in self.attributes.get(name, "").split(",") if item.strip()]
 
     def numbers(self, name: str) -> list[float]:
-        try:
-            return [float(item) for item in self.texts(name)]
-        except ValueError:
-            raise DMLError(f"{self}: attribute {name} must be numbers, found {self.attributes[name]!r}") from None
+        return self._parsed(float, "numbers", name, self.texts(name))
 
     def integers(self, name: str) -> list[int]:
+        return self._parsed(int, "integers", name, self.texts(name))
+
+    def _parsed(self, kind: Callable[[str], _Number], what: str, name: str, items: Sequence[str]) -> list[_Number]:
         try:
-            return [int(item) for item in self.texts(name)]
+            return [kind(item) for item in items]
         except ValueError:
-            raise DMLError(f"{self}: attribute {name} must be integers, found {self.attributes[name]!r}") from None
+            found = self.attributes[name]
+            raise DMLError(f"{self}: attribute {name} must be {what}, found {found!r}") from None
 
 
 @dataclass(frozen=True)
@@ -181,6 +194,14 @@ class Network:
     layers: list[IrLayer]
     weights: memoryview
 
+    def of_type(self, kind: str) -> list[IrLayer]:
+        return [layer for layer in self.layers if layer.type == kind]
+
+    @property
+    def parameters(self) -> dict[str, IrLayer]:
+        """The Parameter layers by name."""
+        return {layer.name: layer for layer in self.of_type("Parameter")}
+
     def constant(self, layer: IrLayer) -> npt.NDArray[Any]:
         """Return the array of a Const layer. Raises DMLError if its bytes lie outside the .bin file."""
         kind = layer.text("element_type")
@@ -190,8 +211,7 @@ class Network:
             return np.zeros(sizes, dtype)
         if kind in _COMPRESSED:
             return decompressed(data, kind, prod(sizes)).astype(dtype).reshape(sizes)
-        found: npt.NDArray[Any] = np.frombuffer(data, dtype).reshape(sizes)
-        return found
+        return np.frombuffer(data, dtype).reshape(sizes)
 
     def constant_bytes(self, layer: IrLayer) -> tuple[memoryview, tuple[int, ...]]:
         """Return the bytes and the sizes of a Const layer. Raises as ``constant``."""

@@ -119,14 +119,14 @@ class Model:
         return self.get_ops()
 
     def get_parameters(self) -> list[LayerNode]:
-        return [LayerNode(layer) for layer in self.network.layers if layer.type == "Parameter"]
+        return [LayerNode(layer) for layer in self.network.of_type("Parameter")]
 
     @property
     def parameters(self) -> list[LayerNode]:
         return self.get_parameters()
 
     def get_results(self) -> list[LayerNode]:
-        return [LayerNode(layer) for layer in self.network.layers if layer.type == "Result"]
+        return [LayerNode(layer) for layer in self.network.of_type("Result")]
 
     @property
     def results(self) -> list[LayerNode]:
@@ -168,7 +168,7 @@ class Model:
 
 
 def _is_dynamic(network: Network) -> bool:
-    return any(layer.type == "Parameter" and is_dynamic(layer) for layer in network.layers)
+    return any(map(is_dynamic, network.of_type("Parameter")))
 
 
 def _partial(shape: Any) -> PartialShape:

@@ -14,9 +14,14 @@ from dml.arguments import as_array, checked
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.errors import DMLError
 from dml.frontends.openvino.convert import build, check_layers
-from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, IrPort, Network, with_sizes
+from dml.frontends.openvino.ir import IrLayer, IrPort, Network, device_type, with_sizes
 from dml.frontends.summary import ValueSummary, symbolic_sizes
 from dml.graph.builder import Builder
+from dml.recent import Recent
+from dml.tensors import numpy_dtype
+
+#: Compiled networks, one per combination of input sizes, that are cached.
+MOST_COMPILED = 8
 
 
 class CompiledNetwork:
@@ -60,30 +65,37 @@ class CompiledNetwork:
     @checked
     def prepare(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays that the compiled graph takes for these inputs."""
-        names = {alias: name for name, layer in self.parameters.items() for alias in (name, *layer.outputs[0].names)}
-        given: dict[str, Any] = {}
-        for name, value in inputs.items():
-            if name not in names:
-                raise DMLError(f"no parameter {name!r}; the model has {', '.join(self.parameters)}")
-            given[names[name]] = _to_dml(as_array(value, f"parameter {name!r}"), self.parameters[names[name]])
         used = {name for name, tensor in self.compiled.input_fields if tensor is not None}
-        return {name: array for name, array in given.items() if name in used}
+        given = given_arrays(self.parameters, inputs)
+        return {name: _to_dml(array, self.parameters[name]) for name, array in given.items() if name in used}
+
+
+def given_arrays(parameters: Mapping[str, IrLayer], inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays for parameters, which may be given by other names, in their element types.
+
+    Raises DMLError for an unknown name, and for a shape that its parameter does not allow.
+    """
+    names = {alias: name for name, layer in parameters.items() for alias in (name, *layer.outputs[0].names)}
+    given = {}
+    for alias, value in inputs.items():
+        if alias not in names:
+            raise DMLError(f"no parameter {alias!r}; the model has {', '.join(parameters)}")
+        layer, array = parameters[names[alias]], as_array(value, f"parameter {alias!r}")
+        port = layer.outputs[0]
+        if not port.accepts(array.shape):
+            raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {array.shape}")
+        given[layer.name] = array.astype(port.dtype)
+    return given
 
 
 def _to_dml(array: npt.NDArray[Any], layer: IrLayer) -> npt.NDArray[Any]:
-    port = layer.outputs[0]
-    if array.shape != port.sizes:
-        raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {array.shape}")
-    kind = np.dtype(ELEMENT_TYPES[port.element_type])
-    array = array.astype(kind)
-    stored = {"float64": np.float32, "bfloat16": np.float32, "bool": np.uint8}.get(kind.name, kind)
-    return array.astype(stored).reshape(port.sizes or (1,))
+    return array.astype(numpy_dtype(device_type(array.dtype))).reshape(layer.outputs[0].sizes or (1,))
 
 
 def _from_dml(array: npt.NDArray[Any], layer: IrLayer, is_late: bool) -> npt.NDArray[Any]:
     source, index = layer.inputs[0]
     port = source.outputs[index]
-    found = array.astype(ELEMENT_TYPES[port.element_type])
+    found = array.astype(port.dtype)
     return found if is_late else found.reshape(port.sizes)
 
 
@@ -98,8 +110,8 @@ class DynamicNetwork:
         self._network = network
         self._device = device
         self._lock = threading.Lock()
-        self._compiled: dict[tuple[tuple[int, ...], ...], CompiledNetwork] = {}
-        self.parameters = {layer.name: layer for layer in network.layers if layer.type == "Parameter"}
+        self._compiled: Recent[tuple[tuple[int, ...], ...], CompiledNetwork] = Recent(MOST_COMPILED)
+        self.parameters = network.parameters
 
     @checked
     def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
@@ -120,27 +132,18 @@ class DynamicNetwork:
             if found is None and min(port.sizes, default=1) < 0:
                 raise DMLError(f"parameter {name!r}: an array must be given, because its sizes are dynamic")
             sizes = port.sizes if found is None else found
-            fits = len(sizes) == len(port.sizes) and all(
-                own in (-1, size) for own, size in zip(port.sizes, sizes, strict=True)
-            )
-            if not fits:
+            if not port.accepts(sizes):
                 raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {sizes}")
             given[name] = sizes
         if shapes:
             raise DMLError(f"no parameter {next(iter(shapes))!r}; the model has {', '.join(self.parameters)}")
         key = tuple(given.values())
         with self._lock:
-            network = self._compiled.pop(key, None)
+            network = self._compiled.get(key)
             if network is None:
                 network = CompiledNetwork(with_sizes(self._network, given), self._device)
-                if len(self._compiled) == _MOST_COMPILED:
-                    self._compiled.pop(next(iter(self._compiled)))
-            self._compiled[key] = network
+                self._compiled.put(key, network)
             return network
-
-
-#: Compiled networks, one per combination of input sizes, that a DynamicNetwork caches.
-_MOST_COMPILED = 8
 
 
 def with_zeros(model: CompiledNetwork, given: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
@@ -178,7 +181,7 @@ def parameter_summary(parameter: IrLayer) -> ValueSummary:
 def port_summary(name: str, port: IrPort) -> ValueSummary:
     """Summarize any value as ``parameter_summary`` does."""
     sizes = tuple(f"{name}.{index}" if size < 0 else size for index, size in enumerate(port.sizes))
-    return ValueSummary(name, str(np.dtype(ELEMENT_TYPES[port.element_type])), sizes)
+    return ValueSummary(name, str(port.dtype), sizes)
 
 
 def assumed_shape(parameter: IrLayer, sizes: Mapping[str, int]) -> tuple[int, ...]:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from dml.frontends.openvino.compressed import SMALL
 from dml.frontends.openvino.convert import IrContext
-from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
 
 _Numbers = npt.NDArray[Any]
@@ -108,7 +107,4 @@ def known(c: IrContext) -> list[_Numbers] | None:
     except (ValueError, IndexError, TypeError, OverflowError) as error:
         raise c.error(str(error)) from None
     outputs = results if isinstance(results, list) else [results]
-    return [
-        np.asarray(output).astype(ELEMENT_TYPES[port.element_type])
-        for output, port in zip(outputs, c.layer.outputs, strict=True)
-    ]
+    return [np.asarray(output).astype(port.dtype) for output, port in zip(outputs, c.layer.outputs, strict=True)]

@@ -3,7 +3,6 @@ output size known only at run time ends a part; the next part is compiled for th
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import threading
 import warnings
@@ -15,20 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.api.device import Device
-from dml.arguments import as_array, checked
+from dml.arguments import checked
 from dml.errors import HRESULT, DMLError, HostNodesWarning
+from dml.frontends.extras import is_installed
 from dml.frontends.parts import Cut, cut
 from dml.recent import Recent
 
-from .convert import check_layers, check_types, counted_outputs, is_mapped, result_name
+from .convert import check_layers, check_types, counted_outputs, is_mapped, named_results
 from .host_process import HostModel
-from .ir import ELEMENT_TYPES, IrLayer, IrPort, Network, with_sizes
+from .ir import ENDS, IrLayer, Network, with_sizes
 from .ir_writing import ir_bytes
 from .loops import stopped_by_data
-from .networks import CompiledNetwork, assumed_shape
+from .networks import MOST_COMPILED, CompiledNetwork, assumed_shape, given_arrays
 
 _Array = npt.NDArray[Any]
-_SPECIAL = ("Parameter", "Const", "Result")
 #: OpenVINO layer types that no DirectML operators express.
 HOST_TYPES = frozenset({
     "BinaryConvolution", "BitwiseLeftShift", "BitwiseRightShift", "Bucketize", "CTCGreedyDecoder",
@@ -44,8 +43,6 @@ HOST_TYPES = frozenset({
 })  # fmt: skip
 #: The runtime of layers on the host.
 RUNTIME = "OpenVINO's CPU plugin"
-#: Number of input size combinations for which a part is cached.
-_MOST_COMPILED = 8
 
 
 class CutLayer:
@@ -67,13 +64,11 @@ def on_host(network: Network) -> list[IrLayer]:
     """Return the layers that cannot run on the device: their type, or that of a layer inside, is not mapped, or they
     loop until a computed value says so."""
     stopped = stopped_by_data(network)
-    return [
-        layer for layer in network.layers if layer.type not in _SPECIAL and (layer in stopped or not _is_taken(layer))
-    ]
+    return [layer for layer in network.layers if layer.type not in ENDS and (layer in stopped or not _is_taken(layer))]
 
 
 def _is_taken(layer: IrLayer) -> bool:
-    inside = [item for body in layer.bodies.values() for item in body.network.layers if item.type not in _SPECIAL]
+    inside = [item for body in layer.bodies.values() for item in body.network.layers if item.type not in ENDS]
     counts = any(_is_counted(source, index) for item in inside for source, index in item.inputs)
     return is_mapped(layer.type) and not counts and all(map(_is_taken, inside))
 
@@ -93,13 +88,6 @@ def read_late(network: Network) -> set[IrLayer]:
     }
 
 
-def has_openvino() -> bool:
-    try:
-        return importlib.util.find_spec("openvino") is not None
-    except ValueError:  # another module hides the real one
-        return False
-
-
 def _callers_level() -> int:
     """Return the stacklevel for a warning of the calling function that points to the first caller outside dml."""
     level, frame = 0, sys._getframe(1)
@@ -117,7 +105,7 @@ class PartedNetwork:
 
     def __init__(self, network: Network, device: Device, *, fallback: bool = True) -> None:
         host = on_host(network)
-        has_host = fallback and has_openvino()
+        has_host = fallback and is_installed("openvino")
         try:
             check_types(network, HOST_TYPES if has_host else ())
         except DMLError as error:
@@ -131,13 +119,9 @@ class PartedNetwork:
                 f"{'; '.join(str(layer) for layer in network.layers if layer in stopped)}",
                 HRESULT.E_NOTIMPL,
             )
-        self.parameters = {layer.name: layer for layer in network.layers if layer.type == "Parameter"}
-        self._network = network
-        ends = [layer for layer in network.layers if layer.type == "Result"]
+        self.parameters = network.parameters
         #: Name of a result -> name of its value.
-        self._results: dict[str, str] = {}
-        for layer in ends:
-            self._results[result_name(layer, self._results)] = _name(*layer.inputs[0])
+        self._results = {name: _name(*layer.inputs[0]) for name, layer in named_results(network.layers).items()}
         nodes = [CutLayer(layer) for layer in network.layers if layer.type not in ("Parameter", "Result")]
         late = read_late(network)
         parts = cut(
@@ -176,22 +160,11 @@ class PartedNetwork:
         return self._given({**inputs, **zeros})
 
     def _given(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, _Array]:
-        names = {alias: name for name, layer in self.parameters.items() for alias in (name, *layer.outputs[0].names)}
-        values: dict[str, _Array] = {}
-        for alias, value in inputs.items():
-            if alias not in names:
-                raise DMLError(f"no parameter {alias!r}; the model has {', '.join(self.parameters)}")
-            layer = self.parameters[names[alias]]
-            array, port = as_array(value, f"parameter {alias!r}"), layer.outputs[0]
-            if len(array.shape) != len(port.sizes) or any(
-                own not in (-1, size) for own, size in zip(port.sizes, array.shape, strict=True)
-            ):
-                raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {array.shape}")
-            values[_name(layer, 0)] = array.astype(ELEMENT_TYPES[port.element_type])
-        for layer in self.parameters.values():
-            if _name(layer, 0) not in values:
-                raise DMLError(f"parameter {layer.name!r}: an array must be given")
-        return values
+        given = given_arrays(self.parameters, inputs)
+        for name in self.parameters:
+            if name not in given:
+                raise DMLError(f"parameter {name!r}: an array must be given")
+        return {_name(self.parameters[name], 0): array for name, array in given.items()}
 
 
 class _NetworkPart:
@@ -203,13 +176,16 @@ class _NetworkPart:
         self.layers = [node.layer for node in cut.nodes]
         self.network = _network_of(whole, self.layers, cut.inputs, cut.outputs)
         #: The layers of a host part, without constants.
-        self.host_layers = [layer for layer in self.layers if cut.on_host and layer.type not in _SPECIAL]
-        self._results = _results_of(self.network)
+        self.host_layers = [layer for layer in self.layers if cut.on_host and layer.type not in ENDS]
+        #: Name of a result -> name of the value that the part returns under it.
+        self._results = {
+            name: layer.name.removeprefix("result ") for name, layer in named_results(self.network.layers).items()
+        }
         self._device = device
         self._host: _HostNetwork | None = None
         self._lock = threading.Lock()
         #: Compiled networks, by the inputs' sizes and by the values of inputs that layers need at compile time.
-        self._compiled: Recent[Any, CompiledNetwork] = Recent(_MOST_COMPILED)
+        self._compiled: Recent[Any, CompiledNetwork] = Recent(MOST_COMPILED)
         self._knows_numbers = False
         if cut.on_host:
             self._on_host()  # errors of OpenVINO appear at load
@@ -222,7 +198,7 @@ class _NetworkPart:
             compiled = None if self.on_host else self.compiled_for(feeds)
         except DMLError:
             # Few layers take tensors without elements, such as the rows of a NonZero that found none.
-            if all(array.size for array in feeds.values()) or not has_openvino():
+            if all(array.size for array in feeds.values()) or not is_installed("openvino"):
                 raise
             compiled = None
         if compiled is None:
@@ -277,7 +253,7 @@ class _HostNetwork:
     """A network on OpenVINO's CPU plugin, from its parameters' arrays to its results', in order."""
 
     def __init__(self, network: Network) -> None:
-        self._layers = ", ".join(str(layer) for layer in network.layers if layer.type not in _SPECIAL)
+        self._layers = ", ".join(str(layer) for layer in network.layers if layer.type not in ENDS)
         for layer in network.layers:
             _check_regions(layer)
         try:
@@ -325,20 +301,6 @@ def _network_of(whole: Network, layers: Sequence[IrLayer], inputs: Sequence[str]
         layer, output_index = by_name[name]
         number += 1
         copy = copies[layer]
-        copy.outputs[output_index] = IrPort(
-            copy.outputs[output_index].id,
-            copy.outputs[output_index].element_type,
-            copy.outputs[output_index].sizes,
-            (name,),
-        )
+        copy.outputs[output_index] = replace(copy.outputs[output_index], names=(name,))
         ends.append(IrLayer(number, f"result {name}", "Result", "opset1", {}, [0], inputs=[(copy, output_index)]))
     return replace(whole, layers=[*entries.values(), *copies.values(), *ends])
-
-
-def _results_of(network: Network) -> dict[str, str]:
-    """Return result name -> name of the value that the part returns under it."""
-    found: dict[str, str] = {}
-    for layer in network.layers:
-        if layer.type == "Result":
-            found[result_name(layer, found)] = layer.name.removeprefix("result ")
-    return found

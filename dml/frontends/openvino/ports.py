@@ -7,7 +7,7 @@ from typing import Any
 
 from dml.errors import DMLError
 
-from .convert import result_name
+from .convert import named_results
 from .element_types import Type
 from .ir import IrLayer, Network
 from .refused import with_refused_names
@@ -129,18 +129,13 @@ class ConstOutput:
 
 def inputs_of(network: Network) -> list[ConstOutput]:
     """Return the parameters' ports, in the file's order."""
-    layers = [layer for layer in network.layers if layer.type == "Parameter"]
-    return [ConstOutput(layer, layer.name, "input", index) for index, layer in enumerate(layers)]
+    return [ConstOutput(layer, layer.name, "input", index) for index, layer in enumerate(network.of_type("Parameter"))]
 
 
 def outputs_of(network: Network) -> list[ConstOutput]:
     """Return the results' ports, in the file's order."""
-    outputs: list[ConstOutput] = []
-    for layer in network.layers:
-        if layer.type == "Result":
-            name = result_name(layer, [item.key for item in outputs])
-            outputs.append(ConstOutput(layer, name, "output", len(outputs)))
-    return outputs
+    results = named_results(network.layers).items()
+    return [ConstOutput(layer, name, "output", index) for index, (name, layer) in enumerate(results)]
 
 
 def port_of(ports: Sequence[ConstOutput], key: Any, side: str) -> ConstOutput:

@@ -44,5 +44,4 @@ def resolve_sizes(network: Network) -> None:
 
 def _opened(network: Network) -> Network:
     """Return the network of a body in which all sizes of its parameters are dynamic."""
-    parameters = [layer for layer in network.layers if layer.type == "Parameter"]
-    return reshaped(network, {layer.name: (-1,) * len(layer.outputs[0].sizes) for layer in parameters})
+    return reshaped(network, {name: (-1,) * len(item.outputs[0].sizes) for name, item in network.parameters.items()})

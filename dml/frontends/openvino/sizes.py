@@ -29,7 +29,40 @@ from dml.shapes import (
 
 _Sizes = tuple[int, ...]
 _Rule = Callable[[IrContext, list[_Sizes]], Any]
-_RULES: dict[str, _Rule] = {}
+#: The rules that are one expression, of a layer's context and its inputs' sizes.
+_RULES: dict[str, _Rule] = {
+    **dict.fromkeys((
+        "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceiling", "Clamp", "Convert",
+        "ConvertLike", "Cos", "Cosh", "CumSum", "Elu", "Erf", "Exp", "FakeQuantize", "Floor", "Gelu",
+        "GroupNormalization", "HSigmoid", "HSwish", "HardSigmoid", "Identity", "IsFinite", "IsInf", "IsNaN", "LRN",
+        "Log", "LogSoftmax", "LogicalNot", "MVN", "Mish", "Negative", "NormalizeL2", "PReLU", "ReLU", "Reverse",
+        "ReverseSequence", "Roll", "Round", "ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate", "Selu",
+        "ShuffleChannels", "Sigmoid", "Sign", "Sin", "Sinh", "SoftMax", "SoftPlus", "SoftSign", "Softmax", "Sqrt",
+        "Swish", "Tan", "TanH", "Tanh",
+    ), lambda c, inputs: inputs[0]),
+    **dict.fromkeys((
+        "Add", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Divide", "Equal", "FloorMod", "Greater", "GreaterEqual",
+        "Less", "LessEqual", "LogicalAnd", "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mod", "Multiply",
+        "NotEqual", "Power", "Select", "SquaredDifference", "Subtract",
+    ), lambda c, inputs: np.broadcast_shapes(*inputs)),
+    **dict.fromkeys(("GRUCell", "GatherElements", "LSTMCell", "RNNCell"), lambda c, inputs: inputs[1]),
+    **dict.fromkeys(("AdaptiveAvgPool", "AdaptiveMaxPool"), lambda c, inputs: (*inputs[0][:2], *c.integers(1))),
+    "BatchNormInference": lambda c, inputs: inputs[2 if c.layer.version == "opset1" else 0],
+    "Concat": lambda c, inputs: joined_sizes(inputs, c.axis(c.layer.integer("axis"), len(inputs[0]))),
+    "Eye": lambda c, inputs: (*(c.integers(3) if len(c.values) > 3 else ()), c.integer(0), c.integer(1)),
+    "GridSample": lambda c, inputs: (*inputs[0][:2], *inputs[1][1:3]),
+    "OneHot": lambda c, inputs: with_axis(
+        inputs[0], c.axis(c.layer.integer("axis", -1), len(inputs[0]) + 1), c.integer(1)
+    ),
+    "Pad": lambda c, inputs: padded_sizes(inputs[0], c.integers(1), c.integers(2)),
+    "ROIAlign": lambda c, inputs: (
+        inputs[1][0], inputs[0][1], c.layer.integer("pooled_h"), c.layer.integer("pooled_w")
+    ),
+    "ShapeOf": lambda c, inputs: (len(inputs[0]),),
+    "StridedSlice": lambda c, inputs: strided_slices(c, inputs[0])[1],
+    "TopK": lambda c, inputs: with_size(inputs[0], c.axis(c.layer.integer("axis"), len(inputs[0])), c.integer(1)),
+    "Transpose": lambda c, inputs: tuple(inputs[0][axis] for axis in c.integers(1) or range(len(inputs[0]))[::-1]),
+}  # fmt: skip
 
 
 def infer_sizes(c: IrContext) -> list[_Sizes]:
@@ -60,32 +93,6 @@ def size_rule(*types: str) -> Callable[[_Rule], _Rule]:
     return register
 
 
-@size_rule(
-    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceiling", "Clamp", "Convert",
-    "ConvertLike", "Cos", "Cosh", "CumSum", "Elu", "Erf", "Exp", "FakeQuantize", "Floor", "Gelu", "GroupNormalization",
-    "HSigmoid", "HSwish", "HardSigmoid", "Identity", "IsFinite", "IsInf", "IsNaN", "LRN", "Log", "LogSoftmax",
-    "LogicalNot", "MVN", "Mish", "Negative", "NormalizeL2", "PReLU", "ReLU", "Reverse", "ReverseSequence", "Roll",
-    "Round", "ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate", "Selu", "ShuffleChannels", "Sigmoid",
-    "Sign", "Sin", "Sinh", "SoftMax", "SoftPlus", "SoftSign", "Softmax", "Sqrt", "Swish", "Tan", "TanH", "Tanh",
-)  # fmt: skip
-def _same(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return inputs[0]
-
-
-@size_rule("BatchNormInference")
-def _batch_norm(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return inputs[2 if c.layer.version == "opset1" else 0]
-
-
-@size_rule(
-    "Add", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Divide", "Equal", "FloorMod", "Greater", "GreaterEqual", "Less",
-    "LessEqual", "LogicalAnd", "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mod", "Multiply", "NotEqual", "Power",
-    "Select", "SquaredDifference", "Subtract",
-)  # fmt: skip
-def _broadcast_all(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return np.broadcast_shapes(*inputs)
-
-
 @size_rule("MatMul")
 def _matmul(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     a, b = inputs
@@ -104,11 +111,6 @@ def _attention(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
 
 
 # --- shapes -------------------------------------------------------------------------------------------------------
-
-
-@size_rule("ShapeOf")
-def _shape_of(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return (len(inputs[0]),)
 
 
 @size_rule("Reshape")
@@ -137,12 +139,6 @@ def _unsqueeze(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return tuple(1 if index in ones else next(rest, 1) for index in range(rank))
 
 
-@size_rule("Transpose")
-def _transpose(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    order = c.integers(1) or list(range(len(inputs[0])))[::-1]
-    return tuple(inputs[0][axis] for axis in order)
-
-
 @size_rule("Broadcast")
 def _broadcast(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     wanted = tuple(c.integers(1))
@@ -156,21 +152,16 @@ def _tile(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return scaled_sizes(with_rank(x, rank), [1] * (rank - len(repeats)) + repeats)
 
 
-@size_rule("Concat")
-def _concat(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return joined_sizes(inputs, c.axis(c.layer.integer("axis"), len(inputs[0])))
-
-
 @size_rule("Split")
 def _split(c: IrContext, inputs: list[_Sizes]) -> list[_Sizes]:
-    axis, count = c.axis(c.integers(1)[0], len(inputs[0])), c.layer.integer("num_splits")
+    axis, count = c.axis(c.integer(1), len(inputs[0])), c.layer.integer("num_splits")
     return [with_size(inputs[0], axis, inputs[0][axis] // count)] * count
 
 
 @size_rule("VariadicSplit")
 def _variadic_split(c: IrContext, inputs: list[_Sizes]) -> list[_Sizes]:
     x, lengths = inputs[0], c.integers(2)
-    axis = c.axis(c.integers(1)[0], len(x))
+    axis = c.axis(c.integer(1), len(x))
     rest = x[axis] - sum(length for length in lengths if length >= 0)
     return [with_size(x, axis, rest if length < 0 else length) for length in lengths]
 
@@ -190,11 +181,6 @@ def taken(bounds: slice, size: int) -> range:
     if bounds.start is not None and bounds.step is not None and bounds.step < 0:
         bounds = slice(max(bounds.start, -size), bounds.stop, bounds.step)
     return range(size)[bounds]
-
-
-@size_rule("StridedSlice")
-def _strided_slice(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return strided_slices(c, inputs[0])[1]
 
 
 def strided_slices(c: IrContext, sizes: _Sizes) -> tuple[dict[int, slice], _Sizes]:
@@ -238,11 +224,6 @@ def strided_slices(c: IrContext, sizes: _Sizes) -> tuple[dict[int, slice], _Size
     return slices, (*result, *sizes[axis:])
 
 
-@size_rule("Pad")
-def _pad(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return padded_sizes(inputs[0], c.integers(1), c.integers(2))
-
-
 @size_rule("DepthToSpace")
 def _depth_to_space(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     block, (n, channels, *spatial) = c.layer.integer("block_size", 1), inputs[0]
@@ -261,14 +242,9 @@ def _space_to_depth(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
 @size_rule("Gather")
 def _gather(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x, indices = inputs[:2]
-    axis = c.axis(c.integers(2)[0], len(x))
+    axis = c.axis(c.integer(2), len(x))
     batches = c.layer.integer("batch_dims", 0)
     return (*x[:axis], *indices[batches + len(indices) if batches < 0 else batches :], *x[axis + 1 :])
-
-
-@size_rule("GatherElements")
-def _gather_elements(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return inputs[1]
 
 
 @size_rule("GatherND")
@@ -279,28 +255,10 @@ def _gather_nd(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return (*first, *indices[batches:-1], *x[batches + indices[-1] :])
 
 
-@size_rule("OneHot")
-def _one_hot(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    x = inputs[0]
-    axis = c.axis(c.layer.integer("axis", -1), len(x) + 1)
-    return with_axis(x, axis, c.integers(1)[0])
-
-
-@size_rule("TopK")
-def _top_k(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return with_size(inputs[0], c.axis(c.layer.integer("axis"), len(inputs[0])), c.integers(1)[0])
-
-
 @size_rule("Range")
 def _range(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    start, stop, step = (np.ravel(c.known(index))[0].item() for index in range(3))
+    start, stop, step = (c.single(index).item() for index in range(3))
     return (max(0, ceil((stop - start) / step)),)
-
-
-@size_rule("Eye")
-def _eye(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    batch = c.integers(3) if len(c.values) > 3 else []
-    return (*batch, c.integers(0)[0], c.integers(1)[0])
 
 
 # --- reductions, windows, images ----------------------------------------------------------------------------------
@@ -366,41 +324,35 @@ def _pool(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     return (*x[:2], *_windows(c, x[2:], c.layer.integers("kernel"), c.layer.text("rounding_type", "floor")))
 
 
-@size_rule("AdaptiveAvgPool", "AdaptiveMaxPool")
-def _adaptive_pool(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return (*inputs[0][:2], *c.integers(1))
-
-
 @size_rule("Interpolate")
 def _interpolate(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x = inputs[0]
-    begin, end = ([*c.layer.integers(name), *[0] * len(x)][: len(x)] for name in ("pads_begin", "pads_end"))
-    sizes = list(padded_sizes(x, begin, end))
-    by_scales = c.layer.text("shape_calculation_mode", "sizes") == "scales"
-    old = c.layer.version == "opset4"
-    given, last = (2 if old and by_scales else 1), (3 if old else 2)
-    axes = c.integers(last) if len(c.values) > last else c.layer.integers("axes") or list(range(len(x)))
+    sizes = list(padded_sizes(x, *interpolated_pads(c, len(x))))
+    axes, by_scales, given = interpolated_axes(c, len(x))
     for axis, number in zip(axes, np.ravel(c.known(given)), strict=True):
         sizes[axis] = floor(sizes[axis] * float(number) + 1e-5) if by_scales else int(number)
     return tuple(sizes)
 
 
-@size_rule("GridSample")
-def _grid_sample(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return (*inputs[0][:2], *inputs[1][1:3])
+def interpolated_pads(c: IrContext, rank: int) -> list[list[int]]:
+    """Return Interpolate's start and end padding, which count from the first dimension, for every dimension."""
+    return [[*c.layer.integers(name), *[0] * rank][:rank] for name in ("pads_begin", "pads_end")]
 
 
-@size_rule("ROIAlign")
-def _roi_align(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return (inputs[1][0], inputs[0][1], c.layer.integer("pooled_h"), c.layer.integer("pooled_w"))
+def interpolated_axes(c: IrContext, rank: int) -> tuple[list[int], bool, int]:
+    """Return Interpolate's axes, whether it takes scales instead of sizes, and the number of the input with these.
+
+    Interpolate-1 has the axes in an attribute and takes sizes; Interpolate-4 takes sizes and scales; Interpolate-11
+    takes whichever its mode needs.
+    """
+    by_scales = c.layer.text("shape_calculation_mode", "sizes") == "scales"
+    old = c.layer.version == "opset4"
+    last = 3 if old else 2
+    axes = c.integers(last) if len(c.values) > last else c.layer.integers("axes") or list(range(rank))
+    return axes, by_scales, 2 if old and by_scales else 1
 
 
 @size_rule("GRUSequence", "LSTMSequence", "RNNSequence")
 def _sequence(c: IrContext, inputs: list[_Sizes]) -> list[_Sizes]:
     (batch, length, _), (_, directions, hidden) = inputs[:2]
     return [(batch, directions, length, hidden), *[inputs[1]] * (len(c.layer.outputs) - 1)]
-
-
-@size_rule("GRUCell", "LSTMCell", "RNNCell")
-def _cell(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
-    return inputs[1]

@@ -13,10 +13,10 @@ from dml.arguments import checked
 from dml.errors import HRESULT, DMLError
 from dml.graph.model import reachable
 
-from .convert import result_name
+from .convert import named_results
 from .element_types import type_of
 from .host_tensor import Tensor
-from .ir import ELEMENT_TYPES, IrLayer, Network
+from .ir import ELEMENT_TYPES, IrLayer, Network, accepts
 from .networks import CompiledNetwork, DynamicNetwork
 from .parted import PartedNetwork
 from .refused import with_refused_names
@@ -81,10 +81,7 @@ def split(network: Network) -> Split:
     # the model's own results come first, so that they keep their names
     ends.sort(key=lambda layer: layer.name in {f"assign {name}" for name in writes})
     main = _network_of(network, copies.values(), ends)
-    results: dict[str, IrLayer] = {}
-    for layer in ends:
-        results[result_name(layer, results)] = layer
-    named = {layer: name for name, layer in results.items()}
+    named = {layer: name for name, layer in named_results(ends).items()}
     variables = []
     for name in dict.fromkeys([*reads, *writes]):
         source, index = (reads[name], 0) if name in reads else writes[name].inputs[0]
@@ -154,7 +151,7 @@ class StatefulNetwork:
         self._initial = None if found.initial is None else compiled(found.initial)
         own = {variable.parameter for variable in found.variables}
         self.parameters = {name: layer for name, layer in self.inner.parameters.items() if name not in own}
-        self._begins = {} if self._initial is None else _begun(found)
+        self._begins = _begun(found)
         self._values: Values = {}
 
     @checked
@@ -197,11 +194,7 @@ class StatefulNetwork:
 
 def _begun(found: Split) -> dict[str, str]:
     """Return, for each variable that the initial network computes, the name of the result."""
-    assert found.initial is not None
-    results: dict[str, IrLayer] = {}
-    for layer in found.initial.layers:
-        if layer.type == "Result":
-            results[result_name(layer, results)] = layer
+    results = {} if found.initial is None else named_results(found.initial.layers)
     return {layer.name.removeprefix("initial "): name for name, layer in results.items()}
 
 
@@ -254,7 +247,7 @@ class VariableState:
         if not isinstance(tensor, Tensor) or tensor.element_type != kind:
             raise DMLError(f"variable {self.name!r}: takes a Tensor of {kind}, found {tensor!r}")
         sizes = tuple(tensor.data.shape)
-        if len(sizes) != len(own) or any(size not in (-1, given) for size, given in zip(own, sizes, strict=True)):
+        if not accepts(own, sizes):
             raise DMLError(f"variable {self.name!r}: its shape is {own}, found {sizes}")
         self._values[self.name] = np.array(tensor.data)
 

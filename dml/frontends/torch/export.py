@@ -106,8 +106,7 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
             reason = error
             continue
         assert result is not None
-        proto: onnx.ModelProto = result.model_proto
-        return proto
+        return result.model_proto
     raise NotTaken(f"torch.onnx: {_first_line(reason)}") from reason
 
 

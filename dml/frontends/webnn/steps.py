@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import numpy as np
 
+from dml.arguments import checked
 from dml.enums.naming import attribute_error, did_you_mean
 from dml.errors import HRESULT, DMLError
 from dml.frontends.webnn.limits import MLTensorLimits
@@ -147,6 +148,12 @@ class OperationStep:
                 self.fail(f"its output: {fault}")
         record = OperationRecord(self.name, tuple(self._inputs), lower)
         return [MLOperand(self._builder, one, record, index) for index, one in enumerate(descriptors)]
+
+
+def named(method: Callable[..., MLOperand], name: str, doc: str) -> Callable[..., MLOperand]:
+    """Return a method of MLGraphBuilder that a function made."""
+    method.__name__, method.__qualname__, method.__doc__ = name, f"MLGraphBuilder.{name}", doc
+    return checked(method)
 
 
 class NamedInSnakeCase:

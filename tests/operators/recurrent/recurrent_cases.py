@@ -13,7 +13,7 @@ import dml
 from dml.conformance.activations import fused
 from dml.conformance.references import recurrent as reference
 from dml.conformance.references import softmax as softmaxes
-from dml.conformance.references.fused import activated
+from dml.conformance.references.activations import activated
 from harness import run, tensor
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}

@@ -106,8 +106,8 @@ def _check_text(model: Any) -> None:
                 yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
                 for attribute in node.attribute:
                     yield from (attribute.name, attribute.ref_attr_name)
-                    for inner in (attribute.g, *attribute.graphs):
-                        yield from _entry_names(inner)
+                for inner in inner_graphs(node):
+                    yield from _entry_names(inner)
         yield from _entry_names(model.graph)
 
     for word in words():
@@ -122,9 +122,7 @@ def _entry_names(graph: Any) -> Iterator[Any]:
 
 def _check_names(graph: Any, around: frozenset[str]) -> None:
     """Check that every name that is read is defined."""
-    known = around | {entry.name for entry in (*graph.input, *graph.initializer)}
-    known |= {sparse.values.name for sparse in graph.sparse_initializer}
-    known |= {name for node in graph.node for name in node.output}
+    known = around | _given_names(graph) | {name for node in graph.node for name in node.output}
     for node in graph.node:
         for name in node.input:
             if name and name not in known:
@@ -132,43 +130,49 @@ def _check_names(graph: Any, around: frozenset[str]) -> None:
                     f"the model is not valid ONNX: node {node.name or node.op_type!r} reads {name!r}, which is "
                     "neither an input, an initializer nor a node's output"
                 )
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                _check_names(inner, known)
+        for inner in inner_graphs(node):
+            _check_names(inner, known)
     for entry in graph.output:
         if entry.name not in known:
             raise DMLError(f"the model is not valid ONNX: no node computes its output {entry.name!r}")
+
+
+def inner_graphs(node: Any) -> Iterator[Any]:
+    """Yield the graphs in a node's attributes."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
 
 
 def graph_nodes(graph: Any) -> Iterator[Any]:
     """Yield the nodes of a graph or function body and of the graphs nested in them."""
     for node in graph.node:
         yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from graph_nodes(attribute.g)
-            for inner in attribute.graphs:
-                yield from graph_nodes(inner)
+        for inner in inner_graphs(node):
+            yield from graph_nodes(inner)
 
 
 def names_read(node: Any) -> set[str]:
     """Return the outer names that a node reads: its inputs, and free names of its nested graphs."""
     names = set(node.input)
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            read = {output.name for output in graph.output}.union(*map(names_read, graph.node))
-            defined = {entry.name for entry in (*graph.input, *graph.initializer)}
-            defined |= {sparse.values.name for sparse in graph.sparse_initializer}
-            names |= read - defined.union(*(inner.output for inner in graph.node))
+    for graph in inner_graphs(node):
+        read = {output.name for output in graph.output}.union(*map(names_read, graph.node))
+        names |= read - _given_names(graph).union(*(inner.output for inner in graph.node))
     return names - {""}
+
+
+def _given_names(graph: Any) -> set[str]:
+    """Return the names of a graph's inputs and initializers."""
+    given = {entry.name for entry in (*graph.input, *graph.initializer)}
+    return given | {sparse.values.name for sparse in graph.sparse_initializer}
 
 
 def _sort(graph: Any) -> None:
     """Sort nodes topologically; leave their order if they are sorted already or cannot be."""
     for node in graph.node:
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                _sort(inner)
+        for inner in inner_graphs(node):
+            _sort(inner)
     makers = {name: index for index, node in enumerate(graph.node) for name in node.output if name}
     before = [{makers[name] for name in names_read(node) if name in makers} for node in graph.node]
     if all(other < index for index, others in enumerate(before) for other in others):

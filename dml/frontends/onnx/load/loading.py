@@ -28,7 +28,7 @@ from dml.stored import Stored, mapped
 
 from ..dtypes import Array
 from ..registry import mapping_of, schema_of
-from .lenient import checkable, graph_nodes, mend
+from .lenient import checkable, graph_nodes, inner_graphs, mend
 from .weights_apart import without_weights
 
 #: Operators that newer versions of their opset forbid, although their meaning is clear.
@@ -115,9 +115,8 @@ def _read(data: memoryview, where: str, fill: bool) -> tuple[Any, dict[int, Stor
 
 
 def _parse(data: bytes, where: str) -> Any:
-    model = onnx.ModelProto()
     try:
-        model.ParseFromString(data)
+        model = onnx.ModelProto.FromString(data)
     except DecodeError:
         raise DMLError(f"{where}: not an ONNX model (broken protobuf)") from None
     wrong = next(_broken_texts(model), None)
@@ -214,10 +213,8 @@ def _node_tensors(nodes: Any) -> Iterator[tuple[str, Any]]:
             if attribute.HasField("sparse_tensor"):
                 yield where, attribute.sparse_tensor.values
                 yield where, attribute.sparse_tensor.indices
-            if attribute.HasField("g"):
-                yield from _graph_tensors(attribute.g)
-            for graph in attribute.graphs:
-                yield from _graph_tensors(graph)
+        for graph in inner_graphs(node):
+            yield from _graph_tensors(graph)
 
 
 class ModelFolder:

@@ -18,6 +18,8 @@ from .functions import part
 from .value import OnnxValue, constant, expanded, reshape
 
 INT4, UINT4, UINT2 = (np.dtype(kind) for kind in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.uint2))
+#: 4-bit integers, which CAST does not support.
+NARROW = (INT4, UINT4)
 
 
 def narrow(x: OnnxValue, shape: Sequence[int], dtype: DType) -> OnnxValue:

@@ -39,7 +39,8 @@ def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
         return None
     how = fold_of(node.op)
     # A node without elements gives the device no work, even if its other inputs have data.
-    if how.empty and not values[0].size and all(item.size <= _INPUT_LIMIT for item in values) and _evaluable(node):
+    is_empty = how.empty and not values[0].size and all(item.size <= _INPUT_LIMIT for item in values)
+    if is_empty and not any(hasattr(value, "node") for value in node.attributes.values()):  # no nested graphs
         return _evaluate(node, how, [None if item is None else node.trace.known(item) for item in node.inputs])
     if not how.constants or any(item.constant is None for item in values):
         return None
@@ -52,10 +53,6 @@ def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
         return [folded] if size <= _OUTPUT_LIMIT else None
     arrays = [None if item is None else item.array for item in node.inputs]
     return _evaluate(node, how, arrays) if _result_size(node, how, arrays) <= _OUTPUT_LIMIT else None
-
-
-def _evaluable(node: OnnxNode) -> bool:
-    return not any(hasattr(value, "node") for value in node.attributes.values())
 
 
 def _result_size(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> int:
@@ -125,6 +122,4 @@ def _typed(node: OnnxNode, arrays: list[Array | None], results: list[Array]) -> 
 def _evaluator(proto: bytes, version: int) -> Any:
     from onnx.reference import ReferenceEvaluator  # imported here, because the import is slow and few models need it
 
-    node = onnx.NodeProto()
-    node.ParseFromString(proto)
-    return ReferenceEvaluator(node, opsets={"": version})
+    return ReferenceEvaluator(onnx.NodeProto.FromString(proto), opsets={"": version})

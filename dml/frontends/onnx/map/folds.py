@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from dml.shapes import broadcast_sizes
+from dml.shapes import broadcast_sizes, joined_sizes, replaced
 from dml.traced import UntracedError
 
 from ..dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64, Array, DType, Shape
@@ -181,10 +181,8 @@ def _concat(node: OnnxNode, *arrays: Array) -> Any:
 
 
 def _concat_shape(node: OnnxNode, *arrays: Any) -> Shape:
-    axis = node.axis("axis", 0, len(arrays[0].shape))
-    sizes = list(arrays[0].shape)
-    sizes[axis] = sum(array.shape[axis] for array in arrays)
-    return tuple(sizes)
+    shapes = [array.shape for array in arrays]
+    return joined_sizes(shapes, node.axis("axis", 0, len(shapes[0])))
 
 
 def _slices(node: OnnxNode, given: Sequence[Any]) -> Iterator[tuple[int, Any, Any, Any]]:
@@ -226,8 +224,7 @@ def _gather(node: OnnxNode, x: Array, indices: Array) -> Any:
 
 
 def _gather_shape(node: OnnxNode, x: Any, indices: Any) -> Shape:
-    axis = node.axis("axis", 0, len(x.shape))
-    return *x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]
+    return replaced(x.shape, node.axis("axis", 0, len(x.shape)), indices.shape)
 
 
 def _gather_size(node: OnnxNode, x: Array, indices: Array) -> int:

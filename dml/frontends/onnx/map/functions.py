@@ -71,6 +71,24 @@ def part(x: OnnxValue, axis: int, start: int, count: int) -> OnnxValue:
     return slice_(x, starts, counts)
 
 
+def slices(x: OnnxValue, axis: int, sizes: Sequence[int]) -> list[OnnxValue]:
+    """Return consecutive slices of these sizes along an axis."""
+    return [part(x, axis, sum(sizes[:index]), size) for index, size in enumerate(sizes)]
+
+
+def unzipped(x: OnnxValue, pairs: int) -> tuple[OnnxValue, OnnxValue]:
+    """Return the even and the odd elements among the first pairs along the last axis."""
+    counts, steps = (*x.shape[:-1], pairs), (*(1,) * (x.rank - 1), 2)
+    even, odd = (slice_(x, (*(0,) * (x.rank - 1), first), counts, steps) for first in (0, 1))
+    return even, odd
+
+
+def zipped(even: OnnxValue, odd: OnnxValue) -> OnnxValue:
+    """Return the elements of both alternately along the last axis: the inverse of ``unzipped``."""
+    pair = join([reshape(half, (*half.shape, 1)) for half in (even, odd)], even.rank)
+    return reshape(pair, (*even.shape[:-1], 2 * even.shape[-1]))
+
+
 def join(values: Sequence[OnnxValue], axis: int) -> OnnxValue:
     """Concatenate along an axis; empty values are skipped."""
     first = values[0]

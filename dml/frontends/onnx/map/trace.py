@@ -545,24 +545,15 @@ def schema_function(node: OnnxNode) -> Any | None:
         with suppress(Exception):  # a schema may raise any exception for types that its body does not support
             body = schema.get_context_dependent_function(proto.SerializeToString(), types)
             if body:
-                return _parsed(body)
-    if schema.has_function:
-        return schema.function_body
-    return None
-
-
-def _parsed(body: bytes) -> Any:
-    function = onnx.FunctionProto()
-    function.ParseFromString(body)
-    return function
+                return onnx.FunctionProto.FromString(body)
+    return schema.function_body if schema.has_function else None
 
 
 def _type_of(item: Item) -> bytes:
     if item is None:
         return b""
     if isinstance(item, list):
-        inner = onnx.TypeProto()
-        inner.ParseFromString(_type_of(item[0]) if item else b"")
+        inner = onnx.TypeProto.FromString(_type_of(item[0]) if item else b"")
         return bytes(helper.make_sequence_type_proto(inner).SerializeToString())
     kind = helper.np_dtype_to_tensor_dtype(item.dtype)
     return bytes(helper.make_tensor_type_proto(kind, item.shape).SerializeToString())

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import onnx.defs
 
+from ..load.lenient import inner_graphs
 from ..registry import mapping_of, schema_of, standard
 from .node import NodeFacts
 from .trace import opsets_of
@@ -41,9 +42,8 @@ class _Coverage:
         for node in nodes:
             domain, name = standard(node.domain), node.op_type
             version = opsets.get(domain, 1)
-            for attribute in node.attribute:
-                for graph in (attribute.g, *attribute.graphs):
-                    yield from self.missing(graph.node, opsets, seen)
+            for graph in inner_graphs(node):
+                yield from self.missing(graph.node, opsets, seen)
             own = self.functions.get((domain, name))
             if own is None and mapping_of(name, domain, version) is not None:
                 continue

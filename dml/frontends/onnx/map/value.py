@@ -18,6 +18,7 @@ import numpy.typing as npt
 import dml.graph.operations as op
 from dml.descriptors.base import OperatorDesc
 from dml.errors import HRESULT, DMLError
+from dml.frontends.meaning.casts import as_type
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import broadcast_sizes
 from dml.tensors import packed_tensor
@@ -293,12 +294,15 @@ def cast(x: OnnxValue, dtype: npt.DTypeLike) -> OnnxValue:
             return constant(x.builder, x.array.astype(wanted))
     if wanted == BOOL:
         return logical_not(x.equals(0))
-    kind = storage(wanted)
-    return x.with_tensor(x.tensor if x.tensor.data_type == kind else op.cast(x.tensor, kind), dtype=wanted)
+    return x.with_tensor(as_type(x.tensor, storage(wanted)), dtype=wanted)
 
 
 def logical_not(x: OnnxValue) -> OnnxValue:
     return unary(op.logical_not, x)
+
+
+def logical_and(a: OnnxValue, b: OnnxValue) -> OnnxValue:
+    return binary(op.logical_and, a, b)
 
 
 def where(condition: OnnxValue, a: OnnxValue, b: OnnxValue) -> OnnxValue:
@@ -315,3 +319,8 @@ def maximum(a: OnnxValue, b: OnnxValue) -> OnnxValue:
 
 def minimum(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     return binary(op.minimum, a, b)
+
+
+def within(x: OnnxValue, low: float, high: float) -> OnnxValue:
+    """Limit each element to low and high."""
+    return minimum(maximum(x, x.filled(low)), x.filled(high))

@@ -30,8 +30,7 @@ def get_available_providers() -> list[str]:
     return [OWN_PROVIDER, HOST_PROVIDER]
 
 
-def get_all_providers() -> list[str]:
-    return get_available_providers()
+get_all_providers = get_available_providers
 
 
 def get_device() -> str:
@@ -56,8 +55,7 @@ def enable_telemetry_events() -> None:
     """Do nothing: no telemetry is ever sent."""
 
 
-def disable_telemetry_events() -> None:
-    """Do nothing: no telemetry is ever sent."""
+disable_telemetry_events = enable_telemetry_events
 
 
 def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: str | None = None) -> None:

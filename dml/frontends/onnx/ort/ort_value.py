@@ -200,8 +200,7 @@ def _at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
     if dtype.hasobject or min(shape, default=0) < 0:
         raise DMLError(f"IOBinding: cannot create an array of shape {tuple(shape)} and type {dtype}")
     memory = (ctypes.c_char * (prod(shape) * dtype.itemsize)).from_address(address)
-    array: Array = np.frombuffer(memoryview(memory), dtype).reshape(tuple(shape))
-    return array
+    return np.frombuffer(memoryview(memory), dtype).reshape(tuple(shape))
 
 
 class IOBinding:

@@ -212,8 +212,7 @@ class InferenceSession:
     def enable_fallback(self) -> None:
         """Do nothing: a failed run is not retried elsewhere."""
 
-    def disable_fallback(self) -> None:
-        """Do nothing: a failed run is not retried elsewhere."""
+    disable_fallback = enable_fallback
 
     def io_binding(self) -> IOBinding:
         return IOBinding(self)

@@ -6,7 +6,6 @@ They form a separate model, which is created when the types of its inputs are kn
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,6 +17,7 @@ from onnx import helper, numpy_helper, shape_inference
 
 from dml.api.device_array import DeviceArray
 from dml.errors import DMLError
+from dml.frontends.extras import is_installed
 from dml.frontends.parts import Cut
 from dml.stages import stage
 from dml.stored import check_unchanged
@@ -58,7 +58,7 @@ class HostPart:
         self._types = {entry.name: entry.type for entry in entries}
         self._runners: dict[tuple[tuple[str, bytes], ...], dict[str, _Run]] = {}
         #: Name of the runtime that ran it last, or will run it.
-        self.runtime = RUNTIME if _is_installed("onnxruntime") else REFERENCE
+        self.runtime = RUNTIME if is_installed("onnxruntime") else REFERENCE
 
     def run(
         self, values: Mapping[str, Any], keep: Collection[str] = (), shared: Mapping[str, str] | None = None
@@ -140,13 +140,6 @@ class HostPart:
         return helper.make_model(
             graph, opset_imports=whole.opset_import, functions=whole.functions, ir_version=whole.ir_version
         )
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ValueError:  # another module hides the real one
-        return False
 
 
 def _words(error: Exception) -> str:

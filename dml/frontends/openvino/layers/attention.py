@@ -19,7 +19,7 @@ def scaled_dot_product_attention(c: IrContext) -> IrValue:
     5, adds a score to each query's softmax and has no value.
     """
     query, key, value = c.tensor(0), c.tensor(1), c.tensor(2)
-    scale = float(np.ravel(c.known(4))[0]) if len(c.values) > 4 else query.sizes[-1] ** -0.5
+    scale = float(c.single(4)) if len(c.values) > 4 else query.sizes[-1] ** -0.5
     scores = op.gemm(query, key, transpose_b=True, alpha=scale)
     if c.layer.flag("causal"):
         rows, columns = scores.sizes[-2:]

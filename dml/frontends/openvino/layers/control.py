@@ -8,9 +8,10 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml.errors import HRESULT
-from dml.frontends.openvino.convert import IrContext, IrValue, build_body, layer
-from dml.frontends.openvino.ir import ELEMENT_TYPES, IrBody, PortMap
+from dml.frontends.openvino.convert import IrContext, IrValue, build_body, layer, sizes_of
+from dml.frontends.openvino.ir import IrBody, PortMap
 from dml.graph.builder import Tensor
+from dml.shapes import with_size
 
 #: Maximum number of layers that a loop may add to the graph.
 _UNROLLED = 20_000
@@ -52,7 +53,7 @@ def loop(c: IrContext) -> Sequence[IrValue]:
             if entry.purpose == "current_iteration":
                 port = own[entry.layer].outputs[0]
                 sizes = [1 if size < 0 else size for size in port.sizes]
-                state[entry.layer] = np.full(sizes, step, ELEMENT_TYPES[port.element_type])
+                state[entry.layer] = np.full(sizes, step, port.dtype)
             elif entry.axis is not None:
                 state[entry.layer] = _part(c, entry, step)
         found = build_body(body.network, c.graph, state)
@@ -76,9 +77,9 @@ def _count(c: IrContext, body: IrBody) -> int:
     """Return the maximum number of iterations."""
     counts = []
     if c.layer.type == "Loop":
-        if not bool(np.ravel(c.known(1))[0]):
+        if not bool(c.single(1)):
             return 0
-        most = c.integers(0)[0]
+        most = c.integer(0)
         counts += [most] if most >= 0 else []
     for entry in body.inputs:
         if entry.axis is not None:
@@ -94,8 +95,7 @@ def _count(c: IrContext, body: IrBody) -> int:
 
 def _ends(c: IrContext, entry: PortMap) -> tuple[int, int]:
     """Return the start and end of the range that the iterations slice; -1 means the end of the axis."""
-    value = _outer(c, entry)
-    sizes = value.sizes if isinstance(value, Tensor) else value.shape
+    sizes = sizes_of(_outer(c, entry))
     if not entry.stride or entry.axis is None or not -len(sizes) <= entry.axis < len(sizes):
         raise c.error(f"slices along axis {entry.axis} with stride {entry.stride} do not fit sizes {sizes}")
     size = sizes[entry.axis]
@@ -114,8 +114,7 @@ def _part(c: IrContext, entry: PortMap, step: int) -> IrValue:
     start = first + step * entry.stride - (entry.part if entry.stride < 0 else 0)
     x = c.as_tensor(_outer(c, entry))
     axis = c.axis(entry.axis, x.rank)
-    counts = [entry.part if index == axis else size for index, size in enumerate(x.sizes)]
-    return op.slice_(x, [start if index == axis else 0 for index in range(x.rank)], counts, [1] * x.rank)
+    return op.slice_(x, with_size([0] * x.rank, axis, start), with_size(x.sizes, axis, entry.part))
 
 
 def _goes_on(c: IrContext, body: IrBody, found: dict[int, IrValue]) -> bool:

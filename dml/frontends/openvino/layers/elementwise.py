@@ -11,7 +11,6 @@ import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.compressed import SMALL
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
-from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
 from dml.tensors import nearest_float
 
@@ -56,6 +55,7 @@ _BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "Divide": op.divide,
     "Maximum": op.maximum,
     "Minimum": op.minimum,
+    "NotEqual": lambda a, b: op.logical_not(op.equals(a, b)),
     "SquaredDifference": _squared_difference,
     "Mod": op.modulus_truncate,
     "FloorMod": op.modulus_floor,
@@ -79,17 +79,17 @@ _SAME_NAMES = (
 _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {name: getattr(op, name.lower()) for name in _SAME_NAMES} | {
     "Abs": op.absolute,
     "Ceiling": op.ceil,
+    "HSigmoid": partial(op.hard_sigmoid, alpha=1 / 6, beta=0.5),
+    "HSwish": partial(op.hard_swish, alpha=1 / 6, beta=0.5),
+    "IsFinite": lambda x: op.logical_not(op.logical_or(op.is_nan(x), op.is_infinity(x))),
     "IsNaN": op.is_nan,
     "LogicalNot": op.logical_not,
+    "Mish": lambda x: x * op.tanh(op.softplus(x)),
     "Negative": op.negate,
+    "SoftPlus": op.softplus,
 }
 for _name, _function in _FUNCTIONS.items():
     layer(_name)(partial(_unary, function=_function))
-
-
-@layer("NotEqual")
-def not_equal(c: IrContext) -> IrValue:
-    return op.logical_not(_binary(c, op.equals))
 
 
 @layer("BitwiseNot")
@@ -122,12 +122,6 @@ def is_inf(c: IrContext) -> IrValue:
         return np.zeros(c.layer.outputs[0].sizes, np.bool_)
     mode = enums.DML_IS_INFINITY_MODE_POSITIVE if positive else enums.DML_IS_INFINITY_MODE_NEGATIVE
     return op.is_infinity(x, infinity_mode=mode)
-
-
-@layer("IsFinite")
-def is_finite(c: IrContext) -> IrValue:
-    x = c.tensor(0)
-    return op.logical_not(op.logical_or(op.is_nan(x), op.is_infinity(x)))
 
 
 @layer("Power")
@@ -163,40 +157,17 @@ def elu(c: IrContext) -> IrValue:
 
 @layer("Selu")
 def selu(c: IrContext) -> IrValue:
-    alpha, gamma = (float(np.ravel(c.known(i))[0]) for i in (1, 2))
-    return op.scaled_elu(c.tensor(0), alpha=alpha, gamma=gamma)
+    return op.scaled_elu(c.tensor(0), alpha=float(c.single(1)), gamma=float(c.single(2)))
 
 
 @layer("HardSigmoid")
 def hard_sigmoid(c: IrContext) -> IrValue:
-    alpha, beta = (float(np.ravel(c.known(i))[0]) for i in (1, 2))
-    return op.hard_sigmoid(c.tensor(0), alpha=alpha, beta=beta)
-
-
-@layer("HSigmoid")
-def hsigmoid(c: IrContext) -> IrValue:
-    return op.hard_sigmoid(c.tensor(0), alpha=1 / 6, beta=0.5)
-
-
-@layer("HSwish")
-def hswish(c: IrContext) -> IrValue:
-    return op.hard_swish(c.tensor(0), alpha=1 / 6, beta=0.5)
-
-
-@layer("SoftPlus")
-def softplus(c: IrContext) -> IrValue:
-    return op.softplus(c.tensor(0), steepness=1.0)
-
-
-@layer("Mish")
-def mish(c: IrContext) -> IrValue:
-    x = c.tensor(0)
-    return x * op.tanh(op.softplus(x, steepness=1.0))
+    return op.hard_sigmoid(c.tensor(0), alpha=float(c.single(1)), beta=float(c.single(2)))
 
 
 @layer("Swish")
 def swish(c: IrContext) -> IrValue:
-    beta = float(np.ravel(c.known(1))[0]) if len(c.values) > 1 else 1.0
+    beta = float(c.single(1)) if len(c.values) > 1 else 1.0
     return op.swish(c.tensor(0), sigmoid_input_scale=beta)
 
 
@@ -217,25 +188,21 @@ def prelu(c: IrContext) -> IrValue:
     return op.parameterized_relu(x, slope)
 
 
-@layer("SoftMax", "Softmax")
+@layer("SoftMax", "Softmax", "LogSoftmax")
 def softmax(c: IrContext) -> IrValue:
-    x = c.tensor(0)
-    return op.softmax(x, axes=[c.axis(c.layer.integer("axis", 1), x.rank)])
-
-
-@layer("LogSoftmax")
-def log_softmax(c: IrContext) -> IrValue:
-    x = c.tensor(0)
-    return op.log_softmax(x, axes=[c.axis(c.layer.integer("axis", -1), x.rank)])
+    x, function, default = c.tensor(0), op.softmax, 1
+    if c.layer.type == "LogSoftmax":
+        function, default = op.log_softmax, -1
+    return function(x, axes=[c.axis(c.layer.integer("axis", default), x.rank)])
 
 
 @layer("Convert", "ConvertLike")
 def convert(c: IrContext) -> IrValue:
-    value, wanted = c.value(0), np.dtype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
+    value, wanted = c.value(0), c.dtype
     if not isinstance(value, Tensor):
         if value.size <= SMALL or wanted.itemsize <= value.itemsize:
             return value.astype(wanted)
         value = c.as_tensor(value)  # no larger copy of a constant is kept
     if c.layer.outputs[0].element_type == "boolean":
         return op.logical_not(op.equals(value, 0))
-    return value if value.data_type == c.data_type else op.cast(value, c.data_type)
+    return c.converted(value)

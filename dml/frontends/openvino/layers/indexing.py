@@ -11,14 +11,13 @@ import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.compressed import Compressed
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
-from dml.frontends.openvino.ir import ELEMENT_TYPES
 
 UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
 
 @layer("Gather")
 def gather(c: IrContext) -> IrValue:
-    axis, batches = c.integers(2)[0], c.layer.integer("batch_dims", 0)
+    axis, batches = c.integer(2), c.layer.integer("batch_dims", 0)
     if all(isinstance(value, np.ndarray) for value in c.given[:2]) and not batches:
         return c.on_numbers(np.take, np.asarray(c.values[0]), np.asarray(c.values[1]), axis)
     table, indices = c.stored(0), c.tensor(1)
@@ -61,10 +60,10 @@ def one_hot(c: IrContext) -> IrValue:
     if c.layer.text("negative_indices_mode", "ignore_negative") == "ignore_negative":
         beyond = c.graph.constant(np.full((1,) * indices.rank, c.sizes[axis]), indices.data_type)
         indices = op.if_(op.less_than(indices, 0), beyond, indices)
-    on, off = (np.ravel(c.known(k))[0] for k in (2, 3))
+    on, off = (c.single(k) for k in (2, 3))
     places = indices.reshape(*c.sizes[:axis], 1, *c.sizes[axis + 1 :])
     result = op.one_hot(places, c.sizes[axis], float(off), float(on), axis)
-    return result if result.data_type == c.data_type else op.cast(result, c.data_type)
+    return c.converted(result)
 
 
 @layer("TopK")
@@ -73,7 +72,7 @@ def top_k(c: IrContext) -> Sequence[IrValue]:
     mode, order = c.layer.text("mode"), c.layer.text("sort")
     if mode not in ("max", "min") or order not in ("value", "index", "none"):
         raise c.error(f"mode {mode!r} and sort {order!r} are not max or min, and value, index or none")
-    x, count = c.tensor(0), c.integers(1)[0]
+    x, count = c.tensor(0), c.integer(1)
     axis = c.axis(c.layer.integer("axis"), x.rank)
     falling = enums.DML_AXIS_DIRECTION_DECREASING
     values, places = op.top_k(x, count, axis, falling if mode == "max" else enums.DML_AXIS_DIRECTION_INCREASING)
@@ -85,7 +84,7 @@ def top_k(c: IrContext) -> Sequence[IrValue]:
 
 @layer("CumSum")
 def cumulative_sum(c: IrContext) -> IrValue:
-    axis = c.integers(1)[0] if len(c.values) > 1 else 0
+    axis = c.integer(1) if len(c.values) > 1 else 0
     rising, falling = enums.DML_AXIS_DIRECTION_INCREASING, enums.DML_AXIS_DIRECTION_DECREASING
     direction = falling if c.layer.flag("reverse") else rising
     return op.cumulative_sum(c.tensor(0), axis, direction, exclusive=c.layer.flag("exclusive"))
@@ -93,12 +92,12 @@ def cumulative_sum(c: IrContext) -> IrValue:
 
 @layer("Range")
 def range_(c: IrContext) -> IrValue:
-    start, stop, step = (np.ravel(c.known(k))[0] for k in range(3))
-    return np.arange(start, stop, step).astype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
+    start, stop, step = (c.single(k) for k in range(3))
+    return np.arange(start, stop, step).astype(c.dtype)
 
 
 @layer("Eye")
 def eye(c: IrContext) -> IrValue:
-    rows, columns, diagonal = (c.integers(k)[0] for k in range(3))
-    matrix = np.eye(rows, columns, diagonal, ELEMENT_TYPES[c.layer.outputs[0].element_type])
+    rows, columns, diagonal = (c.integer(k) for k in range(3))
+    matrix = np.eye(rows, columns, diagonal, c.dtype)
     return np.broadcast_to(matrix, c.layer.outputs[0].sizes).copy()

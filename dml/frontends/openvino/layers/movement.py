@@ -9,8 +9,7 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
-from dml.frontends.openvino.convert import IrContext, IrValue, layer
-from dml.frontends.openvino.ir import ELEMENT_TYPES
+from dml.frontends.openvino.convert import IrContext, IrValue, layer, sizes_of
 from dml.frontends.openvino.sizes import strided_slices, taken
 from dml.graph.builder import Tensor
 from dml.shapes import broadcast_sizes, with_rank, with_size
@@ -18,9 +17,7 @@ from dml.shapes import broadcast_sizes, with_rank, with_size
 
 @layer("ShapeOf")
 def shape_of(c: IrContext) -> IrValue:
-    value = c.value(0)
-    sizes = value.sizes if isinstance(value, Tensor) else value.shape
-    return np.array(sizes, ELEMENT_TYPES[c.layer.outputs[0].element_type])
+    return np.array(sizes_of(c.value(0)), c.dtype)
 
 
 @layer("Reshape", "Squeeze", "Unsqueeze")
@@ -34,9 +31,7 @@ def reshape(c: IrContext) -> IrValue:
 @layer("Transpose")
 def transpose(c: IrContext) -> IrValue:
     value = c.value(0)
-    rank = value.rank if isinstance(value, Tensor) else value.ndim
-    order = c.integers(1) or list(range(rank))[::-1]
-    return value.transpose(*order)
+    return value.transpose(*(c.integers(1) or range(len(sizes_of(value)))[::-1]))
 
 
 @layer("Broadcast")
@@ -60,14 +55,14 @@ def tile(c: IrContext) -> IrValue:
 def concat(c: IrContext) -> IrValue:
     if not any(isinstance(value, Tensor) for value in c.values):
         return c.on_numbers(np.concatenate, [np.asarray(value) for value in c.values], c.layer.integer("axis"))
-    parts = [value for value in c.values if 0 not in (value.sizes if isinstance(value, Tensor) else value.shape)]
+    parts = [value for value in c.values if 0 not in sizes_of(value)]
     return op.join([c.as_tensor(value) for value in parts], c.layer.integer("axis"))
 
 
 @layer("Split")
 def split(c: IrContext) -> Sequence[IrValue]:
     x, count = c.tensor(0), c.layer.integer("num_splits")
-    axis = c.axis(c.integers(1)[0], x.rank)
+    axis = c.axis(c.integer(1), x.rank)
     if count < 1 or x.sizes[axis] % count:
         raise c.error(f"num_splits {count} does not divide the size {x.sizes[axis]} of axis {axis}")
     return op.split(x, axis, [x.sizes[axis] // count] * count)
@@ -76,12 +71,11 @@ def split(c: IrContext) -> Sequence[IrValue]:
 @layer("VariadicSplit")
 def variadic_split(c: IrContext) -> Sequence[IrValue]:
     x, lengths = c.tensor(0), c.integers(2)
-    axis = c.axis(c.integers(1)[0], x.rank)
+    axis = c.axis(c.integer(1), x.rank)
     rest = x.sizes[axis] - sum(length for length in lengths if length >= 0)
     lengths = [rest if length < 0 else length for length in lengths]
     parts = iter(op.split(x, axis, [length for length in lengths if length]))
-    dtype = ELEMENT_TYPES[c.layer.outputs[0].element_type]
-    return [next(parts) if length else np.zeros(with_size(x.sizes, axis, 0), dtype) for length in lengths]
+    return [next(parts) if length else np.zeros(with_size(x.sizes, axis, 0), c.dtype) for length in lengths]
 
 
 @layer("Slice")
@@ -113,7 +107,7 @@ def _window(c: IrContext, x: Tensor, slices: dict[int, slice]) -> Tensor:
 def strided_slice(c: IrContext) -> IrValue:
     value = c.value(0)
     x = value if isinstance(value, Tensor) else np.asarray(value)
-    sizes = tuple(x.sizes if isinstance(x, Tensor) else x.shape)
+    sizes = sizes_of(x)
     slices, kept = strided_slices(c, sizes)
     if isinstance(x, Tensor):
         return _window(c, x, slices).reshape(*c.sizes)
@@ -139,7 +133,7 @@ def pad(c: IrContext) -> IrValue:
         bounds = zip(x.sizes, start, end, strict=True)
         x = _window(c, x, {index: slice(max(0, -s), size + min(0, e)) for index, (size, s, e) in enumerate(bounds)})
         start, end = ([max(0, count) for count in counts] for counts in (start, end))
-    value = np.ravel(c.known(3))[0].item() if len(c.values) > 3 else 0
+    value = c.single(3).item() if len(c.values) > 3 else 0
     return op.padding(x, start, end, modes[mode], int(value) if isinstance(value, bool) else value)
 
 

@@ -99,15 +99,14 @@ _WIDER = {
 
 
 def _reduction(c: IrContext, function: enums.DML_REDUCE_FUNCTION) -> Tensor:
-    x, kind = c.tensor(0), c.data_type
+    x = c.tensor(0)
     if function in (enums.DML_REDUCE_FUNCTION_L2, enums.DML_REDUCE_FUNCTION_AVERAGE) and x.desc.dtype.kind != "f":
         x = op.cast(x, enums.DML_TENSOR_DATA_TYPE_FLOAT32)
     if x.desc.dtype.kind in "iu" and x.desc.dtype.itemsize < 4 and function in _WIDER:
         limits = np.iinfo(x.desc.dtype)
         wide = op.reduce(op.cast(x, _WIDER[function]), function, c.integers(1)).reshape(*c.sizes)
-        return op.cast(op.clip(wide, min=int(limits.min), max=int(limits.max)), kind)
-    reduced = op.reduce(x, function, c.integers(1)).reshape(*c.sizes)
-    return reduced if reduced.data_type == kind else op.cast(reduced, kind)
+        return op.cast(op.clip(wide, min=int(limits.min), max=int(limits.max)), c.data_type)
+    return c.converted(op.reduce(x, function, c.integers(1)).reshape(*c.sizes))
 
 
 for _name, _reduce in {

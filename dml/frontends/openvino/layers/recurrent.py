@@ -7,7 +7,6 @@ four gates. The order of an LSTM's gates is f i c o.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import isinf
 
 import numpy as np
@@ -16,6 +15,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.frontends.meaning import recurrence as rec
 from dml.frontends.meaning.activations import recurrent_activations
+from dml.frontends.meaning.casts import as_type
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 
@@ -25,8 +25,12 @@ _GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
 _LSTM_ORDER = (1, 3, 0, 2)
 
 
-def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -> rec.RecurrentLayer:
-    """Return the layer whose weights, recurrence and bias are the inputs starting at number ``w``. x: {S, B, I}."""
+def _layer(c: IrContext, kind: str, states: int) -> rec.RecurrentLayer:
+    """Return the layer. Inputs: x, ``states`` states, the lengths (a cell has none), weights, recurrence, bias."""
+    x, w = _input(c), 1 + states
+    lengths = None
+    if not c.layer.type.endswith("Cell"):
+        lengths, w = _lengths(c, w), w + 1
     weights, recurrence = c.tensor(w), c.tensor(w + 1)
     bias = c.tensor(w + 2) if len(c.values) > w + 2 else None
     if weights.rank == 2:  # a cell
@@ -58,7 +62,7 @@ def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -
         weights,
         recurrence,
         None if bias is None else _both(bias, linear),
-        None,
+        _state(c, 1),
         lengths,
         chosen * (wanted * count // len(names)),
         rec.DIRECTIONS[direction],
@@ -81,8 +85,7 @@ def _lengths(c: IrContext, index: int) -> Tensor:
     value = c.values[index]
     if not isinstance(value, Tensor):
         return c.graph.constant(np.asarray(value).astype(np.uint32))
-    kind = enums.DML_TENSOR_DATA_TYPE_UINT32
-    return value if value.data_type == kind else op.cast(value, kind)
+    return as_type(value, enums.DML_TENSOR_DATA_TYPE_UINT32)
 
 
 def _state(c: IrContext, index: int) -> Tensor:
@@ -105,27 +108,17 @@ def _input(c: IrContext) -> Tensor:
     return x.transpose(1, 0, 2) if x.rank == 3 else x.reshape(1, *x.sizes)
 
 
-def _with_state(layer: rec.RecurrentLayer, initial: Tensor) -> rec.RecurrentLayer:
-    return replace(layer, initial=initial)
-
-
 @layer("GRUSequence", "GRUCell")
 def gru(c: IrContext) -> Sequence[IrValue]:
-    cell = c.layer.type == "GRUCell"
-    recurrence = _layer(c, "GRU", _input(c), None if cell else _lengths(c, 2), 2 if cell else 3)
-    recurrence = _with_state(recurrence, _state(c, 1))
-    return _results(c, rec.gru(recurrence, linear_before_reset=c.layer.flag("linear_before_reset")))
+    linear = c.layer.flag("linear_before_reset")
+    return _results(c, rec.gru(_layer(c, "GRU", states=1), linear_before_reset=linear))
 
 
 @layer("RNNSequence", "RNNCell")
 def rnn(c: IrContext) -> Sequence[IrValue]:
-    cell = c.layer.type == "RNNCell"
-    recurrence = _layer(c, "RNN", _input(c), None if cell else _lengths(c, 2), 2 if cell else 3)
-    return _results(c, rec.rnn(_with_state(recurrence, _state(c, 1))))
+    return _results(c, rec.rnn(_layer(c, "RNN", states=1)))
 
 
 @layer("LSTMSequence", "LSTMCell")
 def lstm(c: IrContext) -> Sequence[IrValue]:
-    cell = c.layer.type == "LSTMCell"
-    recurrence = _layer(c, "LSTM", _input(c), None if cell else _lengths(c, 3), 3 if cell else 4)
-    return _results(c, rec.lstm(_with_state(recurrence, _state(c, 1)), initial_cell=_state(c, 2)))
+    return _results(c, rec.lstm(_layer(c, "LSTM", states=2), initial_cell=_state(c, 2)))

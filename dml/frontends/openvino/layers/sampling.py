@@ -7,8 +7,10 @@ import numpy.typing as npt
 
 import dml.graph.operations as op
 from dml import enums
+from dml.frontends.meaning.casts import as_type
 from dml.frontends.meaning.resampling import ROUNDINGS, ResizedAxis, nearest_elements, resampled
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.frontends.openvino.sizes import interpolated_axes, interpolated_pads
 from dml.graph.builder import Tensor
 from dml.tensors import numpy_dtype
 
@@ -69,24 +71,14 @@ def _whole(x: Tensor, data_type: enums.DML_TENSOR_DATA_TYPE) -> Tensor:
 
 
 def _padded(c: IrContext, x: Tensor) -> Tensor:
-    """Pad x with pads_begin and pads_end zeros, which count from the first dimension."""
-    begin, end = ([*c.layer.integers(name), *[0] * x.rank][: x.rank] for name in ("pads_begin", "pads_end"))
-    if not any(begin + end):
-        return x
-    return op.padding(x, begin, end)
+    """Pad x with zeros."""
+    begin, end = interpolated_pads(c, x.rank)
+    return op.padding(x, begin, end) if any(begin + end) else x
 
 
 def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
-    """Return the axes that change, in order.
-
-    Interpolate-1 has the axes in an attribute and takes sizes; Interpolate-4 takes sizes and scales; Interpolate-11
-    takes whichever its mode needs.
-    """
-    by_scales = c.layer.text("shape_calculation_mode", "sizes") == "scales"
-    old = c.layer.version == "opset4"
-    given = 2 if old and by_scales else 1
-    last = 3 if old else 2
-    axes = c.integers(last) if len(c.values) > last else c.layer.integers("axes") or list(range(x.rank))
+    """Return the axes that change, in order."""
+    axes, by_scales, given = interpolated_axes(c, x.rank)
     factors = [float(value) for value in np.ravel(c.known(given))] if by_scales else [0.0] * len(axes)
     if len(factors) != len(axes) or len(c.sizes) != x.rank or 0 in (*x.sizes, *c.sizes):
         raise c.error(f"sizes {x.sizes} do not become {c.sizes} along axes {axes} with {len(factors)} factors")
@@ -120,7 +112,6 @@ def roi_align(c: IrContext) -> IrValue:
     if mode not in functions or aligned not in ("asymmetric", "half_pixel", "half_pixel_for_nn"):
         raise c.error(f"mode {mode!r} with aligned_mode {aligned!r} is not supported")
     ratio, scale = c.layer.integer("sampling_ratio"), c.layer.number("spatial_scale")
-    uint32 = enums.DML_TENSOR_DATA_TYPE_UINT32
     if aligned == "asymmetric":  # such regions are at least one pixel wide
         corner, far = op.split(rois, 1, [2, 2])
         rois = op.join([corner, corner + op.maximum(far - corner, 1 / scale)], 1)
@@ -129,7 +120,7 @@ def roi_align(c: IrContext) -> IrValue:
     found = op.roi_align(
         x,
         rois,
-        images if images.data_type == uint32 else op.cast(images, uint32),
+        as_type(images, enums.DML_TENSOR_DATA_TYPE_UINT32),
         c.layer.integer("pooled_h"),
         c.layer.integer("pooled_w"),
         reduction_function=functions[mode],

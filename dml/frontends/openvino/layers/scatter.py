@@ -15,7 +15,7 @@ from dml.shapes import replaced
 @layer("ScatterUpdate")
 def scatter_update(c: IrContext) -> IrValue:
     x, indices, updates = c.tensor(0), c.tensor(1), c.tensor(2)
-    axis = c.axis(c.integers(3)[0], x.rank)
+    axis = c.axis(c.integer(3), x.rank)
     sizes = replaced(x.sizes, axis, (indices.desc.element_count,))
     ones = (1,) * (x.rank - axis - 1)
     chosen = indices.reshape(indices.desc.element_count, *ones).broadcast(sizes)
@@ -26,7 +26,7 @@ def scatter_update(c: IrContext) -> IrValue:
 def scatter_elements_update(c: IrContext) -> IrValue:
     """Write or reduce updates along the axis; each column has its own indices."""
     x, indices, updates = c.tensor(0), c.tensor(1), c.tensor(2)
-    axis, reduction = c.axis(c.integers(3)[0], x.rank), _reduction(c, "sub")
+    axis, reduction = c.axis(c.integer(3), x.rank), _reduction(c, "sub")
     fits = all(
         index == axis or size <= whole for index, (size, whole) in enumerate(zip(indices.sizes, x.sizes, strict=False))
     )

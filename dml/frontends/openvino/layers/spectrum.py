@@ -31,7 +31,7 @@ def real_fourier(c: IrContext) -> IrValue:
     axes, sizes = _axes(c, x.rank, x.sizes)
     last, size = axes[-1], sizes[-1]
     used = min(size, x.sizes[last])
-    x = op.slice_(x, *_first(x, last, used)) if used < x.sizes[last] else x
+    x = _first(x, last, used)
     waves = _waves(size, inverse=False)[:used, : size // 2 + 1]
     matrix = np.stack([waves.real, waves.imag], -1).reshape(waves.shape[0], -1)
     result = _product(x.reshape(*x.sizes, 1), last, matrix, 2)
@@ -56,7 +56,7 @@ def inverse_real_fourier(c: IrContext) -> IrValue:
     # A frequency with a conjugate counts twice; 0 and half the size have none
     twice = np.where((np.arange(half) == 0) | (2 * np.arange(half) == size), 1.0, 2.0)[:, None]
     matrix = np.stack([waves.real * twice, -waves.imag * twice], 1).reshape(2 * half, size)
-    result = _product(op.slice_(x, *_first(x, last, half)) if half < own[last] else x, last, matrix, 1)
+    result = _product(_first(x, last, half), last, matrix, 1)
     return result.reshape(*result.sizes[:-1])
 
 
@@ -93,17 +93,15 @@ def _waves(size: int, *, inverse: bool) -> npt.NDArray[np.complex128]:
 def _complex(x: Tensor, axis: int, size: int, *, inverse: bool) -> Tensor:
     """Transform pairs along an axis; the signal is truncated or padded with zeros to ``size``."""
     used = min(size, x.sizes[axis])
-    if used < x.sizes[axis]:
-        x = op.slice_(x, *_first(x, axis, used))
     waves = _waves(size, inverse=inverse)[:used]
     # (a + b i)(c + d i): a gives (c, d), b gives (-d, c)
     matrix = np.stack([np.stack([waves.real, waves.imag], -1), np.stack([-waves.imag, waves.real], -1)], 1)
-    return _product(x, axis, matrix.reshape(2 * used, 2 * size), 2)
+    return _product(_first(x, axis, used), axis, matrix.reshape(2 * used, 2 * size), 2)
 
 
-def _first(x: Tensor, axis: int, count: int) -> tuple[list[int], list[int], list[int]]:
-    """Return slice_'s arguments for the first ``count`` elements along an axis."""
-    return [0] * x.rank, [count if index == axis else size for index, size in enumerate(x.sizes)], [1] * x.rank
+def _first(x: Tensor, axis: int, count: int) -> Tensor:
+    """Return the first ``count`` elements along an axis."""
+    return x if count == x.sizes[axis] else op.slice_(x, [0] * x.rank, with_size(x.sizes, axis, count))
 
 
 def _product(x: Tensor, axis: int, matrix: npt.NDArray[np.float64], parts: int) -> Tensor:

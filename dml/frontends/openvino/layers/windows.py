@@ -148,8 +148,7 @@ def adaptive_pool(c: IrContext) -> IrValue:
         parts = []
         for k in range(count):
             first, last = k * size // count, -(-(k + 1) * size // count)
-            offsets = tuple(first if d == axis else 0 for d in range(x.rank))
-            part = op.slice_(x, offsets, with_size(x.sizes, axis, last - first))
+            part = op.slice_(x, with_size([0] * x.rank, axis, first), with_size(x.sizes, axis, last - first))
             parts.append(op.reduce(part, function, [axis]))
         x = op.join(parts, axis)
     return x

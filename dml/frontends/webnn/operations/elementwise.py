@@ -12,7 +12,7 @@ from dml.arguments import checked
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC
 from dml.frontends.webnn.numbers import cast_number, scalar
 from dml.frontends.webnn.operands import DATA_TYPES, MLOperand
-from dml.frontends.webnn.steps import OperationBuilder
+from dml.frontends.webnn.steps import OperationBuilder, named
 from dml.graph.builder import Tensor
 
 _Unary: TypeAlias = Callable[..., MLOperand]
@@ -25,7 +25,7 @@ def unary(name: str, lower: Callable[[Tensor], Tensor], doc: str) -> _Unary:
         step = self.step(name, label, input=input)
         return step.output(input.data_type, input.shape, lower)
 
-    return _named(method, name, doc)
+    return named(method, name, doc)
 
 
 def _test(name: str, lower: Callable[[Tensor], Tensor], doc: str) -> _Unary:
@@ -34,7 +34,7 @@ def _test(name: str, lower: Callable[[Tensor], Tensor], doc: str) -> _Unary:
     def method(self: OperationBuilder, a: MLOperand, *, label: str = "") -> MLOperand:
         return self.step(name, label, a=a).output("uint8", a.shape, lower)
 
-    return _named(method, name, doc)
+    return named(method, name, doc)
 
 
 def _binary(name: str, lower: Callable[[Tensor, Tensor], Tensor], doc: str, output: str | None = None) -> _Unary:
@@ -43,12 +43,7 @@ def _binary(name: str, lower: Callable[[Tensor, Tensor], Tensor], doc: str, outp
         step.same_types(a=a, b=b)
         return step.output(output or a.data_type, step.broadcast(a.shape, b.shape), lower)
 
-    return _named(method, name, doc)
-
-
-def _named(method: Callable[..., MLOperand], name: str, doc: str) -> Callable[..., MLOperand]:
-    method.__name__, method.__qualname__, method.__doc__ = name, f"MLGraphBuilder.{name}", doc
-    return checked(method)
+    return named(method, name, doc)
 
 
 class ElementwiseOperations(OperationBuilder):

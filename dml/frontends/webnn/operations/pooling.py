@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import dml.graph.operations as op
-from dml.arguments import checked
 from dml.frontends.webnn.layouts import INPUT_LAYOUTS, reordered, transposed
 from dml.frontends.webnn.operands import MLOperand, is_dimension
-from dml.frontends.webnn.steps import OperationBuilder
+from dml.frontends.webnn.steps import OperationBuilder, named
 from dml.graph.builder import Tensor
 from dml.shapes import window_counts
 
@@ -62,8 +61,7 @@ def _pooling(name: str, function: Callable[..., Tensor], doc: str) -> Callable[.
 
         return step.output(input.data_type, reordered(shape, "nchw", layout), lower)
 
-    method.__name__, method.__qualname__, method.__doc__ = name, f"MLGraphBuilder.{name}", f"{doc}\n\n{_OPTIONS}"
-    return checked(method)
+    return named(method, name, f"{doc}\n\n{_OPTIONS}")
 
 
 _OPTIONS = """    window_dimensions, strides, dilations, output_sizes: [height, width]; by default the window is the

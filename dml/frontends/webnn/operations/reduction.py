@@ -11,7 +11,7 @@ from dml.descriptors.base import OperatorDesc
 from dml.descriptors.reduction import DML_ARGMAX_OPERATOR_DESC, DML_ARGMIN_OPERATOR_DESC
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.frontends.webnn.operands import DATA_TYPES, MLOperand
-from dml.frontends.webnn.steps import OperationBuilder
+from dml.frontends.webnn.steps import OperationBuilder, named
 from dml.graph.builder import Tensor
 from dml.shapes import ones_along
 
@@ -40,9 +40,8 @@ def _reduction(name: str, function: DML_REDUCE_FUNCTION, doc: str) -> Callable[.
 
         return step.output(input.data_type, reduced(input.shape, chosen, keep_dimensions), lower)
 
-    method.__name__, method.__qualname__ = name, f"MLGraphBuilder.{name}"
-    method.__doc__ = f"{doc} axes: the axes to reduce, by default all. keep_dimensions: keep them, with size 1."
-    return checked(method)
+    doc = f"{doc} axes: the axes to reduce, by default all. keep_dimensions: keep them, with size 1."
+    return named(method, name, doc)
 
 
 def _argument(name: str, cls: type[OperatorDesc], doc: str) -> Callable[..., MLOperand]:
@@ -70,8 +69,7 @@ def _argument(name: str, cls: type[OperatorDesc], doc: str) -> Callable[..., MLO
 
         return step.output(output_data_type, reduced(input.shape, (axis,), keep_dimensions), lower)
 
-    method.__name__, method.__qualname__, method.__doc__ = name, f"MLGraphBuilder.{name}", doc
-    return checked(method)
+    return named(method, name, doc)
 
 
 class ReductionOperations(OperationBuilder):

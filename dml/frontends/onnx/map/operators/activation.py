@@ -13,7 +13,7 @@ from dml.frontends.meaning.activations import ACTIVATIONS, Activation
 
 from ...registry import onnx_op
 from .. import folds
-from ..functions import part
+from ..functions import slices
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, Operation, reshape, unary
 
@@ -34,8 +34,11 @@ def _activated(node: OnnxNode, x: OnnxValue, found: Activation, prefix: str) -> 
 
 @onnx_op("QuickGelu", domain="com.microsoft")
 def quick_gelu(node: OnnxNode) -> OnnxValue:
-    scale = node.number("alpha", 1.702)
-    return unary(op.swish, node.input(0), sigmoid_input_scale=scale)
+    return _quick_gelu(node, node.input(0), "")
+
+
+def _quick_gelu(node: OnnxNode, x: OnnxValue, prefix: str) -> OnnxValue:
+    return unary(op.swish, x, sigmoid_input_scale=node.number(f"{prefix}alpha", 1.702))
 
 
 @onnx_op("Gelu", since=20)
@@ -44,11 +47,7 @@ def gelu(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     if node.op == "BiasGelu":
         x = x + node.input(1)
-    return tanh_gelu(x) if node.one_of("approximate", "none", ("none", "tanh")) == "tanh" else exact_gelu(x)
-
-
-def exact_gelu(x: OnnxValue) -> OnnxValue:
-    return unary(op.gelu, x)
+    return tanh_gelu(x) if node.one_of("approximate", "none", ("none", "tanh")) == "tanh" else unary(op.gelu, x)
 
 
 @onnx_op("BiasSplitGelu", domain="com.microsoft")
@@ -58,7 +57,8 @@ def bias_split_gelu(node: OnnxNode) -> OnnxValue:
     half = x.shape[-1] // 2
     if 2 * half != x.shape[-1]:
         raise DMLError(f"the last size of X must be even, found shape {x.shape}")
-    return part(x, x.rank - 1, 0, half) * exact_gelu(part(x, x.rank - 1, half, half))
+    first, second = slices(x, x.rank - 1, (half, half))
+    return first * unary(op.gelu, second)
 
 
 @onnx_op("FastGelu", domain="com.microsoft")
@@ -96,21 +96,17 @@ def soft_flat(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     axis = node.integer("axis", 1)
     node.check(-x.rank <= axis <= x.rank, f"axis must be from -{x.rank} to {x.rank}, found {axis}")
-    return _soft_from(_SOFT[node.op], x, axis + x.rank if axis < 0 else axis)
+    return softmax_from(x, axis + x.rank if axis < 0 else axis, _SOFT[node.op])
 
 
-def _soft_from(function: Operation, x: OnnxValue, axis: int) -> OnnxValue:
+def softmax_from(x: OnnxValue, axis: int, function: Operation = op.softmax) -> OnnxValue:
+    """Return the softmax, or another function, over all dimensions starting at ``axis``."""
     flat = reshape(x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
     return reshape(unary(function, flat, axes=(1,)), x.shape)
 
 
-def softmax_from(x: OnnxValue, axis: int) -> OnnxValue:
-    """Return the softmax over all dimensions starting at ``axis``."""
-    return _soft_from(_SOFT["Softmax"], x, axis)
-
-
 def softmax_along(x: OnnxValue, axis: int) -> OnnxValue:
-    return unary(_SOFT["Softmax"], x, axes=(axis,))
+    return unary(op.softmax, x, axes=(axis,))
 
 
 @onnx_op(*_SOFT, since=13)
@@ -129,10 +125,9 @@ def activated(node: OnnxNode, x: OnnxValue, name: str, prefix: str) -> OnnxValue
     if name in _SOFT:
         return unary(_SOFT[name], x, axes=(node.axis(f"{prefix}axis", -1, x.rank),))
     if name == "Gelu":
-        return exact_gelu(x)
+        return unary(op.gelu, x)
     if name == "QuickGelu":
-        scale = node.number(f"{prefix}alpha", 1.702)
-        return unary(op.swish, x, sigmoid_input_scale=scale)
+        return _quick_gelu(node, x, prefix)
     raise Unsupported(f"{prefix.rstrip('_')} {name!r} is not mapped")
 
 

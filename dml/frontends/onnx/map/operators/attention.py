@@ -7,17 +7,16 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from dml.errors import DMLError
 
 from ...dtypes import BOOL, INT32, DType
 from ...registry import onnx_op
-from ..functions import join, matmul, part
+from ..functions import join, matmul, part, slices
 from ..node import OnnxNode, Unsupported
 from ..traced_arrays import counted
-from ..value import OnnxValue, binary, cast, emit, expanded, reshape, transpose, where
+from ..value import OnnxValue, cast, emit, expanded, logical_and, reshape, transpose, where
 from .gemm import integer_product
 
 
@@ -186,10 +185,6 @@ def boolean_mask(opened: OnnxValue, sizes: tuple[int, int, int, int]) -> dict[st
     return {"MaskType": _MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN, "MaskTensor": whole}
 
 
-def both(a: OnnxValue, b: OnnxValue) -> OnnxValue:
-    return binary(op.logical_and, a, b, BOOL)
-
-
 def _open_keys(node: OnnxNode, mask: OnnxValue, sizes: tuple[int, int, int, int], past: int) -> OnnxValue:
     """Return a mask of the keys that queries attend to, {B, 1, S or 1, T}."""
     batch, _, steps, total = sizes
@@ -199,7 +194,7 @@ def _open_keys(node: OnnxNode, mask: OnnxValue, sizes: tuple[int, int, int, int]
         ends = reshape(part(rows, 0, 0, 1), (batch, 1, 1, 1))
         opened = keys < ends
         if rows.shape[0] == 2:
-            opened = both(opened, keys >= reshape(part(rows, 0, 1, 1), (batch, 1, 1, 1)))
+            opened = logical_and(opened, keys >= reshape(part(rows, 0, 1, 1), (batch, 1, 1, 1)))
         return opened
     if mask.rank == 4 and mask.shape[0] in (1, batch) and mask.shape[2] >= past + steps and mask.shape[3] >= total:
         mask = part(part(mask, 2, past, steps), 3, 0, total)
@@ -245,10 +240,7 @@ def _self_attention(
     if min(sizes) < heads or sum(sizes) != width or any(size % heads for size in sizes):
         raise DMLError(f"qkv_hidden_sizes {sizes} are not multiples of {heads} heads that add up to {width}")
     names = ("QueryTensor", "KeyTensor", "ValueTensor")
-    fields: dict[str, Any] = {
-        name: part(projected, 2, sum(sizes[:index]), size)
-        for index, (name, size) in enumerate(zip(names, sizes, strict=True))
-    }
+    fields: dict[str, Any] = dict(zip(names, slices(projected, 2, sizes), strict=True))
     before, count = node.optional(past, rank=5), 0
     if before is not None and before.size:
         count = before.shape[3]

@@ -15,12 +15,9 @@ from dml.tensors import numpy_dtype
 from ...dtypes import BFLOAT16, BOOL, FLOAT8, FLOAT32, INT32, STORED_AS_FLOAT32, UINT32, DType, dtype_of, storage
 from ...registry import onnx_op
 from .. import folds
-from ..few_bits import dequantized_blocks
+from ..few_bits import INT4, NARROW, dequantized_blocks
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, Operation, applied, binary, cast, constant, unary, where
-
-#: 4-bit integers, which CAST does not support.
-NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 
 
 @onnx_op("Cast", since=6, fold=folds.CAST)
@@ -54,9 +51,9 @@ def widened(x: OnnxValue, dtype: DType) -> OnnxValue:
 
 def narrowed(x: OnnxValue, dtype: DType) -> OnnxValue:
     """Convert numbers to 4-bit integers: quantize the lowest bits of the integer with a scale of 1."""
-    bits = binary(op.bit_and, cast(x, INT32), x.filled(15, (), INT32))
-    if dtype == np.dtype(ml_dtypes.int4):
-        bits = binary(op.bit_xor, bits, bits.filled(8)) - 8
+    bits = _bitwise(op.bit_and, cast(x, INT32), 15)
+    if dtype == INT4:
+        bits = _bitwise(op.bit_xor, bits, 8) - 8
     exact = cast(bits, FLOAT32)
     scale = exact.filled(1, (1,) * max(1, x.rank))
     kind = enums.DML_QUANTIZATION_TYPE_SCALE
@@ -71,7 +68,7 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
     kind = ml_dtypes.finfo(dtype)
     dropped = 23 - int(kind.nmant)
     bits = bit_cast(x, UINT32)
-    odd = _bitwise(op.bit_and, _shifted(bits, dropped), 1)
+    odd = _bitwise(op.bit_and, _bitwise(op.bit_shift_right, bits, dropped), 1)
     up = bits + odd + ((1 << (dropped - 1)) - 1)
     nearest = bit_cast(_bitwise(op.bit_and, up, 2**32 - (1 << dropped)), FLOAT32)
     is_nan = unary(op.is_nan, x, BOOL)
@@ -80,8 +77,7 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
     size = unary(op.absolute, x)
     # Subnormal numbers of the type are multiples of the smallest one; division by it is exact
     step = float(kind.smallest_subnormal)
-    mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
-    small = unary(op.round_, x * (1 / step), rounding_mode=mode) * step
+    small = unary(op.round_, x * (1 / step)) * step
     nearest = where(size < float(kind.smallest_normal), small, nearest)
     if "fnuz" in dtype.name:  # these types have no negative zero
         nearest = where(nearest.equals(0), nearest.filled(0), nearest)
@@ -98,10 +94,6 @@ def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
 
 def _bitwise(function: Operation, x: OnnxValue, number: int) -> OnnxValue:
     return binary(function, x, x.filled(number))
-
-
-def _shifted(x: OnnxValue, count: int) -> OnnxValue:
-    return _bitwise(op.bit_shift_right, x, count)
 
 
 def bit_cast(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:

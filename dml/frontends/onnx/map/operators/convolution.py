@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import dml.graph.operations as op
@@ -92,7 +91,9 @@ def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: O
     full = transposed_sizes(x.shape, weight.shape, strides, dilations, none, none, extra)[2:]
     wanted = _wanted(node, x, strides)
     if wanted is not None:
-        start, end = _cut(full, wanted, more_at_start=auto_pad(node) != "SAME_UPPER")
+        at_start = auto_pad(node) != "SAME_UPPER"
+        cut = [halves(max(0, size - n), more_at_start=at_start) for size, n in zip(full, wanted, strict=True)]
+        start, end = [before for before, _ in cut], [after for _, after in cut]
         # The result is enlarged at its end if it is too small.
         extra = [e + max(0, want - size) for e, size, want in zip(extra, full, wanted, strict=True)]
     else:
@@ -126,13 +127,6 @@ def _wanted(node: OnnxNode, x: OnnxValue, strides: list[int]) -> list[int] | Non
     if auto_pad(node).startswith("SAME"):
         return [size * stride for size, stride in zip(x.shape[2:], strides, strict=True)]
     return None
-
-
-def _cut(full: Sequence[int], wanted: list[int], *, more_at_start: bool) -> tuple[list[int], list[int]]:
-    """Return the numbers of elements to crop from both ends of a result that is too large: equal, with an odd element
-    at one end."""
-    cut = [halves(max(0, size - want), more_at_start=more_at_start) for size, want in zip(full, wanted, strict=True)]
-    return [start for start, _ in cut], [end for _, end in cut]
 
 
 @onnx_op("ConvInteger", since=10)

@@ -8,11 +8,11 @@ from dml.errors import DMLError
 
 from ...dtypes import BOOL, FLOAT32, INT32, UINT8, Array
 from ...registry import onnx_op
-from ..functions import gather, gather_elements, join, matmul, part, resized
+from ..functions import gather, gather_elements, join, matmul, part, resized, slices
 from ..node import OnnxNode, Unsupported
 from ..traced_arrays import counted
-from ..value import OnnxValue, cast, expanded, maximum, reshape, transpose, where
-from .attention import boolean_mask, both, refuse, refuse_attributes, split_heads
+from ..value import OnnxValue, cast, expanded, logical_and, maximum, reshape, transpose, where
+from .attention import boolean_mask, refuse, refuse_attributes, split_heads
 from .attention_products import products
 from .group_query_attention import over_cache
 from .key_value_cache import full_cache, written
@@ -41,8 +41,7 @@ def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None
         keys_values = [cast(x, FLOAT32) for x in (key, value)]
         return [products(node, query, keys_values, None, _bias(node, 3, 4, key.shape[2])), key, value]
     if key is None or value is None:
-        width = query.shape[2] // 3
-        query, key, value = (part(query, 2, index * width, width) for index in range(3))
+        query, key, value = slices(query, 2, [query.shape[2] // 3] * 3)
     query, key, value = _biased(node, 10, (query, key, value))
     rows = [split_heads(x, heads) for x in (key, value)]
     pasts = [node.optional(index, rank=4) for index in (5, 6)]
@@ -75,7 +74,7 @@ def decoder_masked_self_attention(node: OnnxNode) -> list[OnnxValue | None]:
     width = projected.shape[2] // 3
     fits = projected.shape[2] == 3 * width and width % heads == 0
     node.check(fits, f"the weights must be those of query, key and value, found shape {weights.shape}")
-    query, key, value = (part(projected, 2, index * width, width) for index in range(3))
+    query, key, value = slices(projected, 2, [width] * 3)
     batch = x.shape[0]
     rows = join([split_heads(one_, heads) for one_ in (key, value)], 0)
     past = node.optional(4, rank=5)
@@ -126,13 +125,16 @@ def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, valu
     return [attended, *presents]
 
 
-def _biased(node: OnnxNode, index: int, parts: tuple[OnnxValue, ...]) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
+def _biased(
+    node: OnnxNode, index: int, inputs: tuple[OnnxValue, OnnxValue, OnnxValue]
+) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
     """Add the bias, if there is one, to query, key and value."""
-    bias, biased, first = node.optional(index, rank=1), [], 0
-    for x in parts:
-        biased.append(x if bias is None else x + part(bias, 0, first, x.shape[2]))
-        first += x.shape[2]
-    return biased[0], biased[1], biased[2]
+    bias = node.optional(index, rank=1)
+    if bias is None:
+        return inputs
+    shares = slices(bias, 0, [x.shape[2] for x in inputs])
+    query, key, value = (x + share for x, share in zip(inputs, shares, strict=True))
+    return query, key, value
 
 
 def _past_length(node: OnnxNode, index: int, batch: int) -> OnnxValue:
@@ -195,8 +197,7 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
     past_key, past_value = node.input(3, rank=4), node.input(4, rank=4)
     size, room = past_key.shape[3], past_key.shape[2]
     if key is None or value is None:
-        widths = (heads * size, key_heads * size, key_heads * size)
-        query, key, value = (part(query, 2, sum(widths[:index]), width) for index, width in enumerate(widths))
+        query, key, value = slices(query, 2, (heads * size, key_heads * size, key_heads * size))
     batch, steps = query.shape[:2]
     node.limit(8, room, 0, full_cache(room))
     node.check(steps <= room, f"{full_cache(room)}, found {steps} new positions")
@@ -209,7 +210,7 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
     def opened(first: int, count: int) -> OnnxValue:
         queries = part(own, 1, first, count)
         below = _up_to_each(node, queries, room)
-        return both(_blocks(node, queries, heads, room), reshape(below, (batch, 1, *below.shape[1:])))
+        return logical_and(_blocks(node, queries, heads, room), reshape(below, (batch, 1, *below.shape[1:])))
 
     shared = node.writes_in_place({3: 1, 4: 2})
     if shared and past_key.dtype == query.dtype and 4 * batch * heads * steps * room <= MOST_MASK:
@@ -224,13 +225,13 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
 
 def _attended_in_place(
     node: OnnxNode,
-    parts: tuple[OnnxValue, OnnxValue, OnnxValue],
+    inputs: tuple[OnnxValue, OnnxValue, OnnxValue],
     past_key: OnnxValue,
     lengths: OnnxValue,
     opened: OnnxValue,
 ) -> list[OnnxValue | None]:
     """Return the outputs of DirectML's operator, which masks the scores of a few queries as a whole."""
-    query, key, value = parts
+    query, key, value = inputs
     batch, steps, width = query.shape
     room, size = past_key.shape[2:]
     sizes = (batch, width // size, steps, room)

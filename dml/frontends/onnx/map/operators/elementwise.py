@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from ...registry import onnx_op
 from .. import folds
 from ..functions import fill, scalar
 from ..node import OnnxNode
-from ..value import OnnxValue, Operation, binary, cast, maximum, minimum, one, reshape, unary, where
+from ..value import OnnxValue, Operation, binary, cast, logical_and, maximum, minimum, one, reshape, unary, where
 from .casts import bit_cast
 
 #: Operators named like an operation, except for the capital letter.
@@ -69,8 +71,7 @@ def unary_operator(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Round", since=11, fold=folds.ELEMENT_WISE)
 def round_half_to_even(node: OnnxNode) -> OnnxValue:
-    mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
-    return unary(op.round_, node.input(0), rounding_mode=mode)
+    return unary(op.round_, node.input(0))
 
 
 @onnx_op("IsNaN", since=9)
@@ -138,10 +139,6 @@ def bit_shift(node: OnnxNode) -> OnnxValue:
     return where(x < 0, bit_not(shifted), shifted) if right else shifted
 
 
-def logical_and(a: OnnxValue, b: OnnxValue) -> OnnxValue:
-    return binary(op.logical_and, a, b)
-
-
 def bit_not(x: OnnxValue) -> OnnxValue:
     return unary(op.bit_not, x)
 
@@ -166,11 +163,7 @@ def power(node: OnnxNode) -> OnnxValue:
 @onnx_op("Sum", "Mean", fold=folds.ELEMENT_WISE)
 def variadic(node: OnnxNode) -> OnnxValue:
     values = node.variadic()
-    result = values[0]
-    for value in values[1:]:
-        result = (
-            {"Max": maximum, "Min": minimum}[node.op](result, value) if node.op in ("Max", "Min") else result + value
-        )
+    result = reduce({"Max": maximum, "Min": minimum}.get(node.op, add), values)
     return result / len(values) if node.op == "Mean" else result
 
 

@@ -14,7 +14,7 @@ from dml.errors import DMLError
 from ...dtypes import FLOAT16, FLOAT32, UINT8, UINT32
 from ...registry import onnx_op
 from ..few_bits import dequantized_blocks, middle, unpacked
-from ..functions import gather, gather_elements, join, matmul, part, slice_, total
+from ..functions import gather, gather_elements, join, matmul, part, slices, total, unzipped
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, reshape, unary, where
 from .activation import softmax_along, tanh_gelu
@@ -237,12 +237,9 @@ def _activated(
 
 
 def _halves(node: OnnxNode, x: OnnxValue, *, interleaved: bool) -> tuple[OnnxValue, OnnxValue]:
-    batch, tokens, width = x.shape
+    width = x.shape[2]
     node.check(width % 2 == 0, f"fused gates must have an even number of rows, found {width}")
-    if not interleaved:
-        return part(x, 2, 0, width // 2), part(x, 2, width // 2, width // 2)
-    counts = (batch, tokens, width // 2)
-    gate, up = (slice_(x, (0, 0, first), counts, (1, 1, 2)) for first in (0, 1))
+    gate, up = unzipped(x, width // 2) if interleaved else slices(x, 2, [width // 2] * 2)
     return gate, up
 
 

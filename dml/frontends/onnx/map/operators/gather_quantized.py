@@ -13,8 +13,7 @@ from ...registry import onnx_op
 from ..few_bits import INT4, UINT2, UINT4, dequantized_blocks, middle, narrow, repeated_blocks, unpacked
 from ..functions import gather
 from ..node import OnnxNode
-from ..value import OnnxValue, cast, expanded, reshape, where
-from .attention import both
+from ..value import OnnxValue, cast, expanded, logical_and, reshape, where
 from .casts import widened
 
 
@@ -136,4 +135,4 @@ def _zeroed(x: OnnxValue, indices: OnnxValue, axis: int, size: int) -> OnnxValue
         return x
     ones = (1,) * (x.rank - axis - indices.rank)
     aligned = reshape(indices, (*indices.shape, *ones))
-    return where(both(aligned < size, aligned >= -size), x, x.filled(0))
+    return where(logical_and(aligned < size, aligned >= -size), x, x.filled(0))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import dml.graph.operations as op
 from dml import descriptors as d
+from dml.descriptors.base import OperatorDesc
 from dml.errors import DMLError
 from dml.frontends.meaning.einsum import EinsumOperations, contracted, diagonal, read_equation
 from dml.shapes import broadcast_sizes
 
-from ...dtypes import INT32, UINT8
+from ...dtypes import INT32, UINT8, DType
 from ...registry import onnx_op
 from ..functions import matmul, total
 from ..node import OnnxNode, Unsupported
@@ -115,45 +117,44 @@ def _parameter(value: OnnxValue | None, of: OnnxValue, side: str) -> OnnxValue |
     return reshape(value, (*ones, wanted, 1) if side == "a" else (*ones, 1, wanted))
 
 
-def _output_sizes(a: OnnxValue, b: OnnxValue) -> tuple[int, ...]:
-    return (*a.shape[:-1], b.shape[-1])
+def _of_integers(
+    cls: type[OperatorDesc], a: OnnxValue, b: OnnxValue, shape: tuple[int, ...], dtype: DType, **fields: Any
+) -> OnnxValue:
+    """Multiply ``_batched`` matrices of integers. shape: the result's."""
+    return reshape(one(cls, a, (*a.shape[:-1], b.shape[-1]), dtype, ATensor=a, BTensor=b, **fields), shape)
 
 
 @onnx_op("MatMulInteger", since=10)
 def matmul_integer(node: OnnxNode) -> OnnxValue:
     a, b, shape = _batched(node.input(0), node.input(1))
-    result = one(
+    return _of_integers(
         d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
         a,
-        _output_sizes(a, b),
+        b,
+        shape,
         INT32,
-        ATensor=a,
         AZeroPointTensor=_parameter(node.optional(2), a, "a"),
-        BTensor=b,
         BZeroPointTensor=_parameter(node.optional(3), b, "b"),
     )
-    return reshape(result, shape)
 
 
 @onnx_op("QLinearMatMul", since=10)
 def qlinear_matmul(node: OnnxNode) -> OnnxValue:
     a, b, shape = _batched(node.input(0), node.input(3))
     output = node.input(7)
-    result = one(
+    return _of_integers(
         d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
         a,
-        _output_sizes(a, b),
+        b,
+        shape,
         output.dtype,
-        ATensor=a,
         AScaleTensor=_parameter(node.input(1), a, "a"),
         AZeroPointTensor=_parameter(node.input(2), a, "a"),
-        BTensor=b,
         BScaleTensor=_parameter(node.input(4), b, "b"),
         BZeroPointTensor=_parameter(node.input(5), b, "b"),
         OutputScaleTensor=_parameter(node.input(6), a, "a"),
         OutputZeroPointTensor=_parameter(output, a, "a"),
     )
-    return reshape(result, shape)
 
 
 @onnx_op("MatMulIntegerToFloat", domain="com.microsoft")
@@ -181,21 +182,18 @@ def integer_product(
         a, a_zero = _unsigned(a, a_zero)
         b, b_zero = _unsigned(b, b_zero)
     a, b, shape = _batched(a, b)
-    sizes = _output_sizes(a, b)
-    result = one(
+    return _of_integers(
         d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
         a,
-        sizes,
+        b,
+        shape,
         a_scale.dtype,
-        ATensor=a,
         AScaleTensor=_parameter(a_scale, a, "a"),
         AZeroPointTensor=_parameter(a_zero, a, "a"),
-        BTensor=b,
         BScaleTensor=_parameter(b_scale, b, "b"),
         BZeroPointTensor=_parameter(b_zero, b, "b"),
-        BiasTensor=None if bias is None else expanded(bias, sizes),
+        BiasTensor=None if bias is None else expanded(bias, (*a.shape[:-1], b.shape[-1])),
     )
-    return reshape(result, shape)
 
 
 def _unsigned(x: OnnxValue, zero: OnnxValue | None) -> tuple[OnnxValue, OnnxValue | None]:

@@ -1,27 +1,17 @@
-"""GridSample, which gathers and weights the elements around each sampling point, and AffineGrid, which places these.
-
-GridSample: coordinates and weights are computed element by element on the device; each neighbour is one GATHER_ELEMENTS
-over the image with flattened spatial dimensions.
-"""
+"""GridSample, and AffineGrid, which places its points (arithmetic: ``dml.frontends.meaning.grid``)."""
 
 from __future__ import annotations
-
-from functools import reduce
-from itertools import product
-from math import prod
-from operator import add, mul
-from typing import Any
 
 import numpy as np
 
 from dml.errors import DMLError
-from dml.frontends.neighbours import neighbours
+from dml.frontends.meaning.grid import grid_sampled
 
-from ...dtypes import FLOAT32, INT32
+from ...dtypes import FLOAT32
 from ...registry import onnx_op
-from ..functions import gather_elements, matmul, part
+from ..functions import matmul
 from ..node import OnnxNode
-from ..value import OnnxValue, cast, expanded, reshape
+from ..value import OnnxValue, applied, cast, reshape
 
 
 @onnx_op("GridSample", since=16)
@@ -35,26 +25,7 @@ def grid_sample(node: OnnxNode) -> OnnxValue:
     mode = node.one_of("mode", "linear", ("nearest", "linear", "cubic", "bilinear", "bicubic")).removeprefix("bi")
     padding = node.one_of("padding_mode", "zeros", ("zeros", "border", "reflection"))
     corners = bool(node.integer("align_corners", 0))
-    batch, points = x.shape[0], prod(grid.shape[1:-1])
-    flat = reshape(grid, (batch, points, len(spatial)))
-    # The grid's coordinates begin with the last dimension.
-    axes = [
-        _neighbours(reshape(part(flat, 2, len(spatial) - 1 - axis, 1), (batch, points)), size, mode, padding, corners)
-        for axis, size in enumerate(spatial)
-    ]
-    image = reshape(x, (batch, x.shape[1], prod(spatial)))
-    shares = []
-    for chosen in product(*axes):
-        places = [place for place, _ in chosen]
-        index = places[0]
-        for place, size in zip(places[1:], spatial[1:], strict=True):
-            index = index * size + place
-        share = _gathered(image, index)
-        weights = [weight for _, weight in chosen if weight is not None]
-        if weights:
-            share = share * cast(reshape(reduce(mul, weights), (batch, 1, points)), x.dtype)
-        shares.append(share)
-    return reshape(reduce(add, shares), (batch, x.shape[1], *grid.shape[1:-1]))
+    return applied(grid_sampled, x, (*x.shape[:2], *grid.shape[1:-1]), grid, mode, padding, corners)
 
 
 @onnx_op("AffineGrid", since=20)
@@ -78,18 +49,3 @@ def affine_grid(node: OnnxNode) -> OnnxValue:
     positions = np.stack([*axes[::-1], np.ones(spatial)], -1).reshape(-1, count + 1)  # the last dimension comes first
     grid = matmul(node.constant(positions.astype(theta.dtype)), theta, transpose_b=True)
     return reshape(grid, (batch, *spatial, count))
-
-
-def _gathered(image: OnnxValue, index: OnnxValue) -> OnnxValue:
-    """Gather {N, C, points} from {N, C, pixels} by {N, points}."""
-    shape = (*image.shape[:2], index.shape[1])
-    places = expanded(reshape(cast(index, INT32), (index.shape[0], 1, index.shape[1])), shape)
-    return gather_elements(image, places, 2)
-
-
-def _neighbours(points: OnnxValue, *of: Any) -> list[tuple[OnnxValue, OnnxValue | None]]:
-    """Return (index, weight) of each neighbour along one axis."""
-    return [
-        (points.with_tensor(place), None if weight is None else points.with_tensor(weight))
-        for place, weight in neighbours(points.packed, *of)
-    ]

@@ -12,11 +12,11 @@ from dml.errors import DMLError
 
 from ...dtypes import FLOAT32, INT32, Array, Shape
 from ...registry import onnx_op
-from ..functions import part, resized
+from ..functions import part, resized, slices
 from ..node import OnnxNode
 from ..traced_arrays import counted, of_shape
-from ..value import OnnxValue, cast, emit, expanded, maximum, reshape
-from .attention import CLOSED, boolean_mask, both, refuse, refuse_attributes, split_heads
+from ..value import OnnxValue, cast, emit, expanded, logical_and, maximum, reshape
+from .attention import CLOSED, boolean_mask, refuse, refuse_attributes, split_heads
 from .attention_products import products
 from .key_value_cache import KeyValueCache, full_cache, inserted, inserted_in_place
 from .normalization import root_mean_square
@@ -192,7 +192,7 @@ def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
     widths = [heads * size, key_heads * size, key_heads * size]
     if not size or sum(widths) != query.shape[2]:
         raise DMLError(f"a query of shape {query.shape} does not hold {heads} and twice {key_heads} heads")
-    return [part(query, 2, sum(widths[:index]), width) for index, width in enumerate(widths)]
+    return slices(query, 2, widths)
 
 
 def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | None) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _opened(node: OnnxNode, steps: int, total: int, past: OnnxValue | None, wind
     queries = reshape(past, (past.size, 1, 1, 1)) + node.constant(counted((1, 1, steps, 1)))
     opened = keys <= queries
     if window >= 0:
-        opened = both(opened, keys > queries - window)
+        opened = logical_and(opened, keys > queries - window)
     return opened
 
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 import dml.graph.operations as op
-from dml import enums
 from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
 
 from ...dtypes import FLOAT32, INT32, UINT8
-from ..functions import gather_elements, join, slice_
+from ..functions import gather_elements, unzipped, zipped
 from ..node import OnnxNode, Unsupported
 from ..traced_arrays import counted
-from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, reshape, unary, where
+from ..value import OnnxValue, cast, constant, expanded, one, reshape, unary, where, within
 
 
 def inserted(new: OnnxValue, past: OnnxValue, positions: OnnxValue) -> OnnxValue:
@@ -26,8 +25,7 @@ def inserted(new: OnnxValue, past: OnnxValue, positions: OnnxValue) -> OnnxValue
     if steps == 1:
         moved = expanded(new, past.shape)
     else:
-        row = minimum(maximum(places, places.filled(0)), places.filled(steps - 1))
-        moved = gather_elements(new, expanded(row, past.shape), 2)
+        moved = gather_elements(new, expanded(within(places, 0, steps - 1), past.shape), 2)
     return where(places < 0, past, where(places < steps, moved, moved.filled(0)))
 
 
@@ -82,16 +80,10 @@ class KeyValueCache:
         if self.scale is None:
             return x
         least = -(2.0 ** (self.bits - 1))
-        steps = unary(
-            op.round_,
-            cast(x, FLOAT32) / self.scale,
-            rounding_mode=enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN,
-        )
-        steps = unary(op.clip, steps, min=least, max=-least - 1)
+        steps = unary(op.clip, unary(op.round_, cast(x, FLOAT32) / self.scale), min=least, max=-least - 1)
         if self.bits == 8:
             return cast(steps, np.int8)
-        counts = (*steps.shape[:3], steps.shape[3] // 2)
-        low, high = (slice_(steps, (0, 0, 0, first), counts, (1, 1, 1, 2)) for first in (0, 1))
+        low, high = unzipped(steps, steps.shape[3] // 2)
         return cast(low + 8 + (high + 8) * 16, UINT8)
 
     def loaded(self, x: OnnxValue) -> OnnxValue:
@@ -100,6 +92,5 @@ class KeyValueCache:
         steps = cast(x, FLOAT32)
         if self.bits == 4:
             high = unary(op.floor, steps * 0.0625)
-            pair = [reshape(half, (*half.shape, 1)) for half in (steps - high * 16, high)]
-            steps = reshape(join(pair, 4), (*x.shape[:3], 2 * x.shape[3])) - 8
+            steps = zipped(steps - high * 16, high) - 8
         return steps * self.scale

@@ -28,7 +28,7 @@ from ...dtypes import BOOL, INT64, dtype_of
 from ...load.loading import array_of
 from ...registry import onnx_op
 from .. import folds
-from ..functions import fill, gather, gather_elements, join, part, slice_
+from ..functions import fill, gather, gather_elements, join, slice_, slices
 from ..node import OnnxNode, Unsupported
 from ..slicing import taken
 from ..value import OnnxValue, applied, cast, expanded, one, reshape, transpose, where
@@ -104,7 +104,7 @@ def expand_dimensions(node: OnnxNode) -> OnnxValue:
     """Insert a dimension of size 1 before an axis; a negative axis counts from the end of the result."""
     x = node.input(0)
     axis = checked_axis(whole(node.single(1)), x.rank + 1)
-    return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
+    return reshape(x, with_axis(x.shape, axis))
 
 
 @onnx_op("Transpose", fold=folds.TRANSPOSE)
@@ -156,7 +156,7 @@ def split_sizes(x: OnnxValue, axis: int, sizes: list[int]) -> list[OnnxValue]:
     if sum(sizes) != x.shape[axis] or any(size < 0 for size in sizes):
         raise DMLError(f"the parts' sizes must add up to {x.shape[axis]}, the size of axis {axis}, found {sizes}")
     if not all(sizes) or len(sizes) == 1 or x.array is not None:
-        return [part(x, axis, sum(sizes[:index]), size) for index, size in enumerate(sizes)]
+        return slices(x, axis, sizes)
     shapes = [with_size(x.shape, axis, size) for size in sizes]
     return [x.with_tensor(tensor, shape) for tensor, shape in zip(op.split(x.tensor, axis, sizes), shapes, strict=True)]
 
@@ -186,14 +186,11 @@ def sliced(
         if not step:
             raise DMLError("steps must not be zero")
         size = x.shape[axis]
-        begin[axis], counts[axis] = taken(starts[index], _end(ends[index], step, size), step, size)
+        # ONNX clamps a very negative end to before the first element; NumPy would wrap it
+        end = None if step < 0 and ends[index] < -size else ends[index]
+        begin[axis], counts[axis] = taken(starts[index], end, step, size)
         by[axis] = step
     return slice_(x, begin, counts, by)
-
-
-def _end(end: int, step: int, size: int) -> int | None:
-    """Return the end for a slice: ONNX clamps a very negative end to before the first element; NumPy would wrap it."""
-    return None if step < 0 and end < -size else end
 
 
 @onnx_op("Gather", fold=folds.GATHER)
@@ -373,7 +370,7 @@ def col2im(node: OnnxNode) -> OnnxValue:
     rule = f"dimension 1 of shape {x.shape} must be a multiple of block_shape's {prod(window)} elements"
     node.check(x.shape[1] % prod(window) == 0, rule)
     pads = node.each("pads", 2 * rank, 0)
-    result = one(
+    return one(
         d.DML_FOLD_OPERATOR_DESC,
         x,
         (x.shape[0], x.shape[1] // prod(window), *sizes),
@@ -384,4 +381,3 @@ def col2im(node: OnnxNode) -> OnnxValue:
         StartPadding=pads[:rank],
         EndPadding=pads[rank:],
     )
-    return result

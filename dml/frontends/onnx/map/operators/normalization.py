@@ -34,22 +34,13 @@ def mean_variance(
     variance: bool = True,
 ) -> OnnxValue:
     """Return (x - mean) / standard deviation over axes, scaled and shifted by tensors that broadcast."""
-    if not x.size:
-        return x
-    normalized = op.mean_variance_normalization(
-        x.tensor,
-        sorted(axes),
-        None if scale is None else _same(scale, x).tensor,
-        None if bias is None else _same(bias, x).tensor,
-        normalize_variance=variance,
-        epsilon=epsilon,
-    )
-    return x.with_tensor(normalized)
+    function, parameters = op.mean_variance_normalization, (_same(scale, x), _same(bias, x))
+    return applied(function, x, x.shape, sorted(axes), *parameters, normalize_variance=variance, epsilon=epsilon)
 
 
-def _same(value: OnnxValue, x: OnnxValue) -> OnnxValue:
+def _same(value: OnnxValue | None, x: OnnxValue) -> OnnxValue | None:
     """Convert a scale or bias to the data type and the rank of its operand."""
-    return cast(reshape(value, with_rank(value.shape, x.rank)), x.dtype)
+    return None if value is None else cast(reshape(value, with_rank(value.shape, x.rank)), x.dtype)
 
 
 @onnx_op("GroupNormalization", since=18)
@@ -65,10 +56,8 @@ def group_normalization_(node: OnnxNode) -> OnnxValue:
     wanted = (channels if node.version >= 21 else groups,)
     for name, value in (("scale", scale), ("bias", bias)):
         node.check(value.shape == wanted, f"{name} must have shape {wanted}, found {value.shape}")
-    if not x.size:
-        return x
-    scales, shifts = cast(scale, x.dtype).tensor, cast(bias, x.dtype).tensor
-    return x.with_tensor(group_normalization(x.tensor, groups, scales, shifts, node.number("epsilon", 1e-5)))
+    scale, bias = cast(scale, x.dtype), cast(bias, x.dtype)
+    return applied(group_normalization, x, x.shape, groups, scale, bias, node.number("epsilon", 1e-5))
 
 
 @onnx_op("GroupNorm", since=21)
@@ -105,16 +94,12 @@ def _group_norm(node: OnnxNode, x: OnnxValue) -> OnnxValue:
         raise DMLError(f"groups must divide {channels} channels, found {groups}")
     if activation not in (0, 1):
         raise DMLError(f"activation must be 0 or 1, found {activation}")
-    scale, bias = (node.input(index) for index in (1, 2))
-    for name, value in (("gamma", scale), ("beta", bias)):
+    parameters = [node.input(index) for index in (1, 2)]
+    for name, value in zip(("gamma", "beta"), parameters, strict=True):
         node.check(value.size == channels, f"{name} must have {channels} elements, found shape {value.shape}")
-    if not x.size:
-        return x
-    scales, shifts, epsilon = cast(scale, x.dtype).tensor, cast(bias, x.dtype).tensor, node.number("epsilon", 1e-5)
-    result = x.with_tensor(group_normalization(x.tensor, groups, scales, shifts, epsilon, channels_last=last))
-    if activation:
-        result = unary(op.swish, result, sigmoid_input_scale=1.0)
-    return result
+    own, epsilon = [cast(value, x.dtype) for value in parameters], node.number("epsilon", 1e-5)
+    result = applied(group_normalization, x, x.shape, groups, *own, epsilon, channels_last=last)
+    return unary(op.swish, result, sigmoid_input_scale=1.0) if activation else result
 
 
 @onnx_op("InstanceNormalization")
@@ -138,17 +123,18 @@ def layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
         middle = mean(exact, axes)
         results[1] = cast(middle, FLOAT32)
         if node.wants(2):
-            variance = mean(binary(op.difference_square, exact, middle), axes)
-            root = unary(op.sqrt, variance + epsilon)
-            results[2] = cast(unary(op.recip, root), FLOAT32)
+            results[2] = _inverse_root(mean(binary(op.difference_square, exact, middle), axes) + epsilon)
     return results
+
+
+def _inverse_root(x: OnnxValue) -> OnnxValue:
+    return cast(unary(op.recip, unary(op.sqrt, x)), FLOAT32)
 
 
 def root_mean_square(x: OnnxValue, scale: OnnxValue | None, axes: list[int], epsilon: float) -> OnnxValue:
     """Return x divided by its root mean square, scaled."""
-    wide = None if scale is None else _same(scale, x)
     function = op.mean_variance_normalization
-    return applied(function, x, x.shape, axes, wide, normalize_mean=False, epsilon=epsilon)
+    return applied(function, x, x.shape, axes, _same(scale, x), normalize_mean=False, epsilon=epsilon)
 
 
 @onnx_op("RMSNormalization", since=23)
@@ -162,8 +148,7 @@ def rms_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     if not node.wants(1):
         return [normalized, None]
     exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
-    root = unary(op.sqrt, mean(exact * exact, axes) + epsilon)
-    return [normalized, cast(unary(op.recip, root), FLOAT32)]
+    return [normalized, _inverse_root(mean(exact * exact, axes) + epsilon)]
 
 
 @onnx_op("EmbedLayerNormalization", domain="com.microsoft")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf, prod
 from typing import Any
 
@@ -15,9 +16,9 @@ from ...registry import onnx_op
 from ..functions import matmul, reduce
 from ..node import OnnxNode
 from ..traced_arrays import of_shape
-from ..value import OnnxValue, cast, emit, expanded, reshape, where
+from ..value import OnnxValue, cast, emit, expanded, logical_and, reshape, where
 from .activation import softmax_along
-from .attention import boolean_mask, both, flat_heads, split_heads
+from .attention import boolean_mask, flat_heads, split_heads
 
 _Sizes = tuple[int, int, int, int]
 
@@ -51,10 +52,11 @@ def onnx_attention(node: OnnxNode) -> list[OnnxValue | None] | None:
     causal = bool(node.integer("is_causal", 0)) and not (steps == 1 and new == 1)
     if causal and new != steps and before:
         return None
-    opened = node.constant(of_shape((1, 1, steps, total), _causal if new == steps else _aligned)) if causal else None
-    bias = None
+    opened, bias = None, None
+    if causal:
+        opened = node.constant(of_shape((1, 1, steps, total), partial(_causal, aligned=new != steps)))
     if mask is not None and mask.dtype == BOOL:
-        opened = mask if opened is None else both(mask, opened)
+        opened = mask if opened is None else logical_and(mask, opened)
     elif mask is not None:
         bias = cast(mask, query.dtype)
     scale = node.number("scale", size**-0.5)
@@ -86,14 +88,12 @@ def _is_plain(node: OnnxNode, tensors: list[OnnxValue], mask: OnnxValue | None) 
     )
 
 
-def _causal(shape: Shape) -> Array:
-    """Return the mask of the keys up to each query's own, which is among the last ones. shape: {1, 1, S, T}."""
-    return np.tri(shape[2], shape[3], shape[3] - shape[2], dtype=bool)[None, None]
+def _causal(shape: Shape, *, aligned: bool) -> Array:
+    """Return the mask of the keys up to each query's own. shape: {1, 1, S, T}.
 
-
-def _aligned(shape: Shape) -> Array:
-    """Return the mask where the first query has the first key. shape: {1, 1, S, T}."""
-    return np.tri(shape[2], shape[3], dtype=bool)[None, None]
+    The last query has the last key, or if ``aligned`` the first query the first key.
+    """
+    return np.tri(shape[2], shape[3], 0 if aligned else shape[3] - shape[2], dtype=bool)[None, None]
 
 
 def _attends(opened: OnnxValue | None, bias: OnnxValue | None) -> OnnxValue:

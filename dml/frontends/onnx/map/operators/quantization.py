@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import ml_dtypes
 import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.quantization import DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC
 from dml.errors import DMLError
-from dml.shapes import with_size
 
 from ...dtypes import FLOAT8, FLOAT16, FLOAT32, UINT8, DType, dtype_of, storage
 from ...registry import onnx_op
-from ..few_bits import dequantized_blocks
-from ..functions import part
+from ..few_bits import NARROW, dequantized_blocks, repeated_blocks
 from ..node import OnnxNode, Unsupported
-from ..value import OnnxValue, applied, cast, emit, expanded, maximum, minimum, reshape, unary
+from ..value import OnnxValue, applied, cast, emit, expanded, reshape, unary, within
 from .casts import rounded
 from .gemm import integer_product
 
-_NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 _BYTES = (np.dtype(np.int8), UINT8)
 
 
@@ -45,26 +41,16 @@ def _spread(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
     if not block or value.rank != x.rank or all(a in (1, b) for a, b in zip(value.shape, x.shape, strict=True)):
         return expanded(value, x.shape)
     axis = node.axis("axis", 1, x.rank)
-    wide = reshape(value, (*value.shape[: axis + 1], 1, *value.shape[axis + 1 :]))
-    wide = expanded(wide, (*value.shape[: axis + 1], block, *value.shape[axis + 1 :]))
-    wide = reshape(wide, with_size(value.shape, axis, value.shape[axis] * block))
-    if wide.shape != x.shape:
-        wide = part(wide, axis, 0, x.shape[axis])
-    return wide
-
-
-def _target(node: OnnxNode, zero: OnnxValue | None) -> DType:
-    if zero is not None:
-        return zero.dtype
-    return dtype_of(node.integer("output_dtype", 0)) if node.integer("output_dtype", 0) else UINT8
+    return repeated_blocks(value, axis, block, x.shape[axis])
 
 
 @onnx_op("QuantizeLinear", since=10)
 @onnx_op("QuantizeLinear", domain="com.microsoft")
 def quantize_linear(node: OnnxNode) -> OnnxValue:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
-    dtype = _target(node, zero)
-    if dtype in _NARROW:
+    wanted = node.integer("output_dtype", 0)
+    dtype = zero.dtype if zero is not None else dtype_of(wanted) if wanted else UINT8
+    if dtype in NARROW:
         return _blockwise(node, x, scale, zero, dtype)
     if dtype in FLOAT8:  # float8 types have zero point zero
         steps = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
@@ -78,12 +64,11 @@ def quantize_linear(node: OnnxNode) -> OnnxValue:
         return _quantized(x, _spread(node, scale, x), None if zero is None else _spread(node, zero, x), dtype)
     # 16 bits are computed in float32, which represents every such integer.
     exact = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
-    mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
-    whole = unary(op.round_, exact, rounding_mode=mode)
+    whole = unary(op.round_, exact)
     if zero is not None:
         whole = whole + _spread(node, cast(zero, FLOAT32), x)
     limits = np.iinfo(dtype)
-    return cast(minimum(maximum(whole, whole.filled(limits.min)), whole.filled(limits.max)), dtype)
+    return cast(within(whole, limits.min, limits.max), dtype)
 
 
 def _block_sizes(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
@@ -112,10 +97,10 @@ def _blockwise(node: OnnxNode, x: OnnxValue, scale: OnnxValue, zero: OnnxValue |
 @onnx_op("DequantizeLinear", domain="com.microsoft")
 def dequantize_linear(node: OnnxNode) -> OnnxValue:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
-    if x.dtype not in (*_NARROW, *FLOAT8) and (x.dtype.kind not in "iu" or x.dtype.itemsize > 4):
+    if x.dtype not in (*NARROW, *FLOAT8) and (x.dtype.kind not in "iu" or x.dtype.itemsize > 4):
         raise Unsupported(f"dequantization of {x.dtype} is not mapped")
     float_scale = scale if scale.dtype in (FLOAT32, FLOAT16) else cast(scale, FLOAT32)
-    if x.dtype in _NARROW or (x.dtype in _BYTES and _is_of_blocks(node, float_scale, x)):
+    if x.dtype in NARROW or (x.dtype in _BYTES and _is_of_blocks(node, float_scale, x)):
         points = None if zero is None else _block_sizes(node, zero, x)
         result = dequantized_blocks(x, _block_sizes(node, float_scale, x), points)
     elif x.dtype in FLOAT8:

@@ -18,7 +18,7 @@ from dml.traced import whole
 from ...dtypes import BFLOAT16, FLOAT16, FLOAT32, DType
 from ...registry import onnx_op
 from ..node import OnnxNode
-from ..value import OnnxValue, cast, maximum, minimum, unary
+from ..value import OnnxValue, cast, unary, within
 
 _MODES = (
     "half_pixel",
@@ -145,5 +145,5 @@ def _truncated(x: OnnxValue, dtype: DType) -> OnnxValue:
     whole = unary(op.round_, x, rounding_mode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
     if dtype.itemsize < 4:
         limits = np.iinfo(dtype)
-        whole = minimum(maximum(whole, whole.filled(limits.min)), whole.filled(limits.max))
+        whole = within(whole, limits.min, limits.max)
     return cast(whole, dtype)

@@ -6,7 +6,7 @@ from dml.errors import DMLError
 
 from ...dtypes import INT64
 from ...registry import onnx_op
-from ..functions import gather, join, part, slice_
+from ..functions import gather, join, part, slices, unzipped, zipped
 from ..node import OnnxNode, Unsupported
 from ..traced_arrays import counted
 from ..value import OnnxValue, cast, reshape, transpose
@@ -22,16 +22,9 @@ def rotated(
     """
     pairs = cosines.shape[1]
     cos, sin = (reshape(gather(cache, positions, 0), (*positions.shape, 1, pairs)) for cache in (cosines, sines))
-    if interleaved:
-        counts = (*x.shape[:3], pairs)
-        a, b = (slice_(x, (0, 0, 0, first), counts, (1, 1, 1, 2)) for first in (0, 1))
-    else:
-        a, b = part(x, 3, 0, pairs), part(x, 3, pairs, pairs)
-    turned = [cos * a - sin * b, sin * a + cos * b]
-    if interleaved:
-        result = reshape(join([reshape(half, (*half.shape, 1)) for half in turned], 4), (*x.shape[:3], 2 * pairs))
-    else:
-        result = join(turned, 3)
+    a, b = unzipped(x, pairs) if interleaved else slices(x, 3, (pairs, pairs))
+    turned = cos * a - sin * b, sin * a + cos * b
+    result = zipped(*turned) if interleaved else join(turned, 3)
     rest = x.shape[3] - 2 * pairs
     return join([result, part(x, 3, 2 * pairs, rest)], 3) if rest else result
 

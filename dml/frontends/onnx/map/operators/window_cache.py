@@ -8,8 +8,8 @@ from ...dtypes import FLOAT32, INT32
 from ..functions import gather_elements, join
 from ..node import OnnxNode
 from ..traced_arrays import counted
-from ..value import OnnxValue, cast, expanded, maximum, minimum, reshape, where
-from .attention import both, split_heads
+from ..value import OnnxValue, cast, expanded, logical_and, maximum, minimum, reshape, where, within
+from .attention import split_heads
 from .attention_products import products
 from .key_value_cache import KeyValueCache
 from .rotary import turned
@@ -39,14 +39,14 @@ def windowed(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue)
     fresh = where(step < reshape(new, by_batch), own, node.constant(np.array(nowhere, np.int32)))
     positions = join([old, fresh], 3)
     queries = reshape(own, (batch, 1, steps, 1))
-    opened = both(positions <= queries, positions > queries - window)
+    opened = logical_and(positions <= queries, positions > queries - window)
     bias = node.optional(10, rank=4)
     if bias is not None:
         bias = _bias_columns(bias, positions, (batch, query.shape[2] // size, steps, room + steps))
     # The position of each row that stays, in the past with the new rows appended
     wanted = first_last + row
     source = where(wanted < reshape(before, by_batch), wanted - first_kept, wanted - reshape(before, by_batch) + room)
-    source = minimum(maximum(source, source.filled(0)), source.filled(room + steps - 1))
+    source = within(source, 0, room + steps - 1)
     keys_values, presents = [], []
     for index, (x, past) in enumerate(((key, past_key), (value, past_value))):
         cache = KeyValueCache.of(node, index, heads, size)

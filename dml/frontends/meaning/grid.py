@@ -1,11 +1,17 @@
-"""Elements around sampling points along an axis, with the weights of ONNX's and OpenVINO's GridSample."""
+"""GridSample: gathers and weights the elements around each sampling point."""
 
 from __future__ import annotations
+
+from functools import reduce
+from itertools import product
+from math import prod
+from operator import add, mul
 
 import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
+from dml.frontends.meaning.casts import as_type
 from dml.graph.builder import Tensor
 
 _CUBIC = -0.75
@@ -13,7 +19,35 @@ _CUBIC = -0.75
 Neighbour = tuple[Tensor, Tensor | None]
 
 
-def neighbours(points: Tensor, size: int, mode: str, padding: str, corners: bool) -> list[Neighbour]:
+def grid_sampled(x: Tensor, grid: Tensor, mode: str, padding: str, corners: bool) -> Tensor:
+    """Sample {N, C, spatial...} at points {N, ..., coordinates}: {N, C, ...}.
+
+    The coordinates, from -1 to 1, begin with that of the last dimension. Other arguments: see ``_neighbours``.
+    """
+    batch, channels, *spatial = x.sizes
+    points, count = prod(grid.sizes[1:-1]), len(spatial)
+    flat = as_type(grid, enums.DML_TENSOR_DATA_TYPE_FLOAT32).reshape(1, batch, points, count)
+    axes = [
+        _neighbours(places.reshape(batch, points), size, mode, padding, corners)
+        for places, size in zip(op.split(flat, 3, [1] * count)[::-1], spatial, strict=True)
+    ]
+    image = x.reshape(1, batch, channels, prod(spatial))
+    shares = []
+    for chosen in product(*axes):
+        index = chosen[0][0]
+        for (place, _), size in zip(chosen[1:], spatial[1:], strict=True):
+            index = index * size + place
+        index = op.cast(index, enums.DML_TENSOR_DATA_TYPE_INT32).reshape(1, batch, 1, points)
+        share = op.gather_elements(image, index.broadcast((1, batch, channels, points)), 3)
+        weights = [weight for _, weight in chosen if weight is not None]
+        if weights:
+            weight = as_type(reduce(mul, weights), x.data_type)
+            share = share * weight.reshape(1, batch, 1, points).broadcast(share.sizes)
+        shares.append(share)
+    return reduce(add, shares).reshape(batch, channels, *grid.sizes[1:-1])
+
+
+def _neighbours(points: Tensor, size: int, mode: str, padding: str, corners: bool) -> list[Neighbour]:
     """Return the neighbours of points in FLOAT32, from -1 to 1, along an axis of this size.
 
     mode: nearest, linear or cubic. padding: zeros, border or reflection. corners: whether -1 and 1 are the centres of

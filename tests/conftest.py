@@ -73,6 +73,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run under the Khronos validation layer with synchronization validation; any message fails",
     )
+    group.addoption(
+        "--vulkan-bounds",
+        action="store_true",
+        help="the same with GPU-assisted validation in its place: an access outside a binding fails (slow)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -82,9 +87,10 @@ def pytest_configure(config: pytest.Config) -> None:
         axes.selected(config.getoption("--as"))  # an invalid axis is reported before anything is collected
     except dml.DMLError as error:
         raise pytest.UsageError(error.message) from None
-    if config.getoption("--vulkan-validation"):
+    bounds = config.getoption("--vulkan-bounds")
+    if bounds or config.getoption("--vulkan-validation"):
         # Before any test module is imported: the layer is chosen when an instance is created.
-        config.pluginmanager.register(validation.Plugin(config), "dml-validation")
+        config.pluginmanager.register(validation.Plugin(config, bounds=bounds), "dml-validation")
     device_texts.check(config)
     config.pluginmanager.register(device_texts.DeviceTexts(), "dml-device-texts")
 
@@ -176,7 +182,8 @@ def fast_halves(device: dml.Device, request: pytest.FixtureRequest) -> dml.Devic
     """The device under test with its own FLOAT16 conversions, if its float controls promise their results; and
     lavapipe, which uses the processor's instructions and does not promise subnormals."""
     features = device.vulkan.target.features
-    is_known = "llvmpipe Mesa" in device.vulkan.driver and not request.config.getoption("--vulkan-validation")
+    has_layer = request.config.pluginmanager.has_plugin("dml-validation")
+    is_known = "llvmpipe Mesa" in device.vulkan.driver and not has_layer
     if not (features.float16_exact or is_known):
         pytest.skip("this device promises too little of its conversions of FLOAT16")
     names = ("SignedZeroInfNanPreserve", "DenormPreserve", "RoundingModeRTE")

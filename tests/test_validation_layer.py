@@ -1,4 +1,4 @@
-"""The validation mode reports a missing barrier between two dependent dispatches."""
+"""The validation modes report a missing barrier between two dependent dispatches, and a read beyond a binding."""
 
 from __future__ import annotations
 
@@ -61,6 +61,46 @@ def test_the_layer_reports_exactly_the_race(tmp_path, barrier):
         assert messages.strip() == ""
     else:
         assert "SYNC-HAZARD-READ-AFTER-WRITE" in messages
+
+
+# Binds half of a buffer, and reads its elements from `first` on.
+PART = '''
+import dml
+from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
+from dml.glslang import Source
+from dml.runtime.recording import Place, Recording, spirv
+
+TEXT = """#version 450
+layout(local_size_x = 32) in;
+layout(binding = 0) readonly buffer A { uint a[]; };
+layout(binding = 1) writeonly buffer B { uint b[]; };
+void main() { b[gl_GlobalInvocationID.x] = a[gl_GlobalInvocationID.x + FIRST]; }
+"""
+
+def part(first):
+    context = dml.create_device(0).context
+    source = Source("part.comp", TEXT, (("FIRST", str(first)),))
+    places = [StorageBinding(Region(Space.OUTPUT, 0, 0, 128), Access.READ),
+              StorageBinding(Region(Space.OUTPUT, 1, 0, 128), Access.WRITE)]
+    dispatches = [Dispatch("part.comp", source, tuple(places), (1, 1, 1), node="part")]
+    buffers = [context.buffer(256) for _ in places]
+    Recording(context, dispatches, spirv(dispatches), lambda region: Place(buffers[region.index])).run()
+'''
+
+
+@pytest.mark.skipif(validation.layer_version() < validation.RENAMED, reason="this layer checks whole buffers only")
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_layer_reports_exactly_the_read_beyond_a_binding(tmp_path, first):
+    log = tmp_path / "log"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{PART}\npart({first})\n"],
+        env={**os.environ, **validation.environment(tmp_path, log, bounds=True)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert log.exists(), "the layer was not loaded (Debian: vulkan-validationlayers)"
+    assert ("out of bounds" in log.read_text()) == bool(first), log.read_text()
 
 
 def test_the_mode_fails_the_test_that_races_and_no_other(tmp_path):

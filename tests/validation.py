@@ -1,5 +1,8 @@
 """The suite under the Khronos validation layer: sets the layer up and turns its messages into failures.
 
+One run checks either synchronization or bounds: GPU-assisted validation compiles a check into every kernel, for each
+access to a buffer, and takes some ten times as long.
+
 The layer reopens and empties its log for every Vulkan instance, and one process creates several; so the log is a named
 pipe, which cannot be emptied, kept open here and drained after each phase of each test.
 """
@@ -20,25 +23,29 @@ import pytest
 
 LAYER = "VK_LAYER_KHRONOS_validation"
 _PIPE_BYTES = 1 << 20
-#: From this version on (Debian 13's 1.4.309 at the latest) synchronization's settings have their own names. The newest
-#: layers warn about the old one, and Debian 12's 1.3.239 knows no other.
-_RENAMED = (1, 4)
+#: From this version on (Debian 13's 1.4.309 at the latest) each check has a setting of its own. The newest layers warn
+#: about the old list, and Debian 12's 1.3.239 knows nothing else; it also takes a buffer's bounds for a binding's.
+RENAMED = (1, 4)
 
 
-def settings(log: Path | str) -> str:
-    """Return the text of a vk_layer_settings.txt: synchronization validation, every message, to ``log``."""
-    synchronization = [
-        "enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
-        # With finer locks, 1.3.239 threw bad_alloc while commands were recorded, once in some forty runs of CI
-        "fine_grained_locking = false",
-    ]
-    if _layer_version() >= _RENAMED:  # by default, these settings ignore storage buffers, too
-        synchronization = ["validate_sync = true", "syncval_shader_accesses_heuristic = true"]
+def settings(log: Path | str, *, bounds: bool = False) -> str:
+    """Return the text of a vk_layer_settings.txt: synchronization (or ``bounds``), every message, to ``log``."""
+    if bounds:
+        checks = ["gpuav_enable = true", "validate_core = false"]
+    elif layer_version() >= RENAMED:  # the heuristic: by default, storage buffers are ignored, too
+        checks = ["validate_sync = true", "syncval_shader_accesses_heuristic = true"]
+    else:
+        checks = [
+            "enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+            # With finer locks, 1.3.239 threw bad_alloc while commands were recorded, once in some forty runs of CI
+            "fine_grained_locking = false",
+        ]
     return "\n".join(
         (
-            *(f"khronos_validation.{setting}" for setting in synchronization),
+            *(f"khronos_validation.{setting}" for setting in checks),
             "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG",
-            "khronos_validation.report_flags = error,warn",
+            # With bounds, warnings tell what the layer itself changes: it turns features on that its code needs.
+            f"khronos_validation.report_flags = error{'' if bounds else ',warn'}",
             "khronos_validation.enable_message_limit = false",
             f"khronos_validation.log_filename = {log}",
             "",
@@ -46,19 +53,19 @@ def settings(log: Path | str) -> str:
     )
 
 
-def environment(folder: Path, log: Path | str) -> dict[str, str]:
+def environment(folder: Path, log: Path | str, *, bounds: bool = False) -> dict[str, str]:
     """Write the settings into ``folder``; return the variables that make a process run under the layer with them."""
     path = folder / "vk_layer_settings.txt"
-    path.write_text(settings(log), encoding="utf-8")
+    path.write_text(settings(log, bounds=bounds), encoding="utf-8")
     return {"VK_INSTANCE_LAYERS": LAYER, "VK_LAYER_SETTINGS_PATH": str(path)}
 
 
 def layer_is_installed() -> bool:
-    return _layer_version() > (0, 0)
+    return layer_version() > (0, 0)
 
 
 @cache
-def _layer_version() -> tuple[int, int]:
+def layer_version() -> tuple[int, int]:
     """Return the Vulkan version that the layer was built for; zeros if it is not installed."""
     import vulkan as vk
 
@@ -106,15 +113,17 @@ class Log:
 class Plugin:
     """Runs the session under the layer, with a separate log in each xdist worker."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, *, bounds: bool) -> None:
         self._config = config
         self._late = ""
         self._folder = Path(tempfile.mkdtemp(prefix="dml-validation-"))
         pipe = self._folder / "messages"
         self._log = Log(pipe)
-        os.environ.update(environment(self._folder, pipe))
+        os.environ.update(environment(self._folder, pipe, bounds=bounds))
         if not layer_is_installed():
-            raise pytest.UsageError(f"--vulkan-validation: {LAYER} is not installed (Debian: vulkan-validationlayers)")
+            raise pytest.UsageError(f"{LAYER} is not installed (Debian: vulkan-validationlayers)")
+        if bounds and layer_version() < RENAMED:
+            raise pytest.UsageError(f"--vulkan-bounds: {LAYER} is older than 1.4 and checks whole buffers only")
 
     def _check(self, phase: str) -> None:
         messages = self._log.take()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels import packing, sources
@@ -36,6 +37,10 @@ class EpilogueTooWideError(Exception):
     """A kernel with its epilogue exceeds the device's limits on storage buffers."""
 
 
+class TooLargeError(DMLError):
+    """A dispatch needs more of a tensor than one binding shows."""
+
+
 OperandOrArray = Operand | tuple[Operand, ...] | None
 
 
@@ -49,7 +54,7 @@ class ProgramBuilder:
     def __init__(self, program: Program, target: Target, operands: Mapping[str, OperandOrArray] | None = None) -> None:
         self.program = program
         self.target = target
-        self._operands = operands or {}
+        self.operands = operands or {}
         self.dispatches = program.dispatches
         #: The computed nodes, for descriptions and profiles: in words, and by number.
         self.node = ""
@@ -69,7 +74,7 @@ class ProgramBuilder:
 
     def initialization(self) -> ProgramBuilder:
         """Return a builder for dispatches that run once; its ``temporary`` tensors are in the persistent resource."""
-        stage = ProgramBuilder(self.program, self.target, self._operands)
+        stage = ProgramBuilder(self.program, self.target, self.operands)
         stage.dispatches = self.program.initialize
         stage.node, stage.nodes = self.node, self.nodes
         stage.operator = self.operator
@@ -81,6 +86,19 @@ class ProgramBuilder:
         """Whether this builder's dispatches run once, at initialization."""
         return self._initializes
 
+    @contextlib.contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Forget the dispatches of the with block if it raises."""
+        program = self.program
+        before = len(program.dispatches), len(program.initialize), program.persistent_size
+        try:
+            yield
+        except BaseException:
+            del program.dispatches[before[0] :], program.initialize[before[1] :]
+            program.persistent_size = before[2]
+            self.packs.clear()
+            raise
+
     def prepare(self, *operands: Operand) -> ProgramBuilder:
         """Return the builder for work that depends only on these operands, such as laying out weights for a kernel.
 
@@ -89,17 +107,17 @@ class ProgramBuilder:
         return self.initialization() if all(operand.is_static for operand in operands) else self
 
     def __getitem__(self, name: str) -> Operand:
-        operand = self._operands[name]
+        operand = self.operands[name]
         assert isinstance(operand, Operand), name
         return operand
 
     def get(self, name: str) -> Operand | None:
-        operand = self._operands.get(name)
+        operand = self.operands.get(name)
         assert not isinstance(operand, tuple), name
         return operand
 
     def array(self, name: str) -> tuple[Operand, ...]:
-        operand = self._operands[name]
+        operand = self.operands[name]
         assert isinstance(operand, tuple), name
         return operand
 
@@ -211,13 +229,13 @@ class ProgramBuilder:
             raise self._too_large(operand.region)
         return cropped
 
-    def _too_large(self, region: Region) -> DMLError:
+    def _too_large(self, region: Region) -> TooLargeError:
         name, size = "a temporary tensor", region.size
-        for field, operands in self._operands.items():
+        for field, operands in self.operands.items():
             for operand in operands if isinstance(operands, tuple) else (operands,):
                 if operand is not None and operand.region.overlaps(region):
                     name, size = field, operand.region.size
-        return DMLError(
+        return TooLargeError(
             f"{self.operator or self.node}: {name} has {size} bytes, and a dispatch needs more than the "
             f"{self.target.max_region} that one descriptor binds on this device",
             HRESULT.E_OUTOFMEMORY,

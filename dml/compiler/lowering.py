@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from dml.capability import supports_in_place
 from dml.compiler.apply import apply
-from dml.compiler.builder import OperandOrArray, ProgramBuilder
+from dml.compiler.builder import OperandOrArray, ProgramBuilder, TooLargeError
+from dml.compiler.data_types import DATA_TYPES, UNSIGNED
 from dml.compiler.kernels import sources
 from dml.compiler.memory import place_temporaries
 from dml.compiler.program import Dispatch, Operand, Program, Region, Space, fast_replace
@@ -21,7 +22,7 @@ from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc, operators
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.errors import HRESULT, DMLError
-from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 Lowering = Callable[[Any, ProgramBuilder], None]
 
@@ -132,7 +133,62 @@ def lower(desc: OperatorDesc, builder: ProgramBuilder) -> None:
     if function is None:
         raise DMLError(f"{type(desc).__name__}: this operator is not implemented", HRESULT.E_NOTIMPL)
     builder.operator = type(desc).__name__
-    function(desc, builder)
+    try:
+        with builder.attempt():
+            function(desc, builder)
+    except TooLargeError as error:
+        try:
+            with builder.attempt():
+                _lower_packed(function, desc, builder)
+        except TooLargeError:
+            raise error from None
+
+
+def _lower_packed(function: Lowering, desc: OperatorDesc, builder: ProgramBuilder) -> None:
+    """Lower an operator with row-major copies, its axes innermost, of the tensors beyond a binding.
+
+    Cut along its outer dimensions, a channels-last image spans as much as the whole, as do lines along a first axis.
+    Their copies do not.
+    """
+    axes = {getattr(desc, "Axis", None), *(getattr(desc, "Axes", None) or ())}
+    results: list[tuple[Operand, Operand]] = []
+
+    def packed(given: Operand | None, *, is_result: bool) -> Operand | None:
+        if given is None or given.region.size <= builder.target.max_region:
+            return given
+        order = sorted(range(given.rank), key=lambda axis: (axis in axes, axis))
+        once = [size if stride else 1 for size, stride in zip(given.sizes, given.strides, strict=True)]
+        strides = [0] * given.rank
+        for axis, stride in zip(order, packed_strides([once[axis] for axis in order]), strict=True):
+            strides[axis] = stride
+        if all(own == new or size == 1 for own, new, size in zip(given.strides, strides, once, strict=True)):
+            return given
+        own = builder if is_result else builder.prepare(given)
+        copy = own.temporary(given.computed_type, once).view(tuple(once), tuple(strides))
+        if is_result:
+            results.append((given, copy))
+        else:
+            _copy(own, copy, given.view(tuple(once), given.strides))
+        return copy.broadcast(given.sizes)
+
+    operands = dict(builder.operands)
+    for fields, is_result in ((desc.inputs(), False), (desc.outputs(), True)):
+        for name, _ in fields:
+            given = operands.get(name)
+            if isinstance(given, tuple):
+                operands[name] = tuple(o for each in given if (o := packed(each, is_result=is_result)) is not None)
+            else:
+                operands[name] = packed(given, is_result=is_result)
+    function(desc, builder.scope(operands))
+    for result, copy in results:
+        _copy(builder, result, copy)
+
+
+def _copy(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
+    if result.epilogue is None:  # all bits, NaN's included
+        unsigned = UNSIGNED[DATA_TYPES[result.data_type].bits]
+        result, source = result.as_type(unsigned), source.as_type(unsigned)
+    apply(builder, Leaf(0), result, [source])
 
 
 def compile_operator(desc: OperatorDesc, target: Target) -> Program:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS
@@ -85,6 +85,50 @@ def in_ranges(operands: Sequence[Operand], most: int) -> list[tuple[int, Box]]:
     ]
 
 
+def in_reach(
+    results: Sequence[Operand], source: Operand, most: int, reach: Callable[[Box], Box]
+) -> Iterator[tuple[Box, list[Operand], Operand]]:
+    """Halve results of equal sizes until they and the elements of ``source`` that they read fit a binding.
+
+    reach: returns the part of the source that a part of the results reads. Yield a part's place, its results and its
+    part of the source. If not even single results fit, they stay whole, and the builder refuses them by name.
+    """
+    axes = range(results[0].rank)
+    alike = [operand for operand in (*results, source) if operand.rank == len(axes)]
+    steps = [max(abs(operand.steps[axis]) for operand in alike) for axis in axes]
+
+    def part(box: Box) -> tuple[list[Operand], Operand]:
+        return [narrow(result, axes, box) for result in results], narrow(source, range(source.rank), reach(box))
+
+    def fits(box: Box) -> bool:
+        own, read = part(box)
+        return all(crop(operand, 0).region.size <= most for operand in (*own, read))
+
+    can_fit = fits(tuple((size // 2, 1) for size in results[0].sizes))
+    pending: list[Box] = [tuple((0, size) for size in results[0].sizes)]
+    while pending:
+        box = pending.pop()
+        axis = max(axes, key=lambda axis: (box[axis][1] - 1) * steps[axis])
+        start, size = box[axis]
+        if size == 1 or not can_fit or fits(box):
+            yield box, *part(box)
+            continue
+        half = _even(size, -(-size // 2), _vector_step(results, axis))
+        for begin, count in ((start + half, size - half), (start, half)):
+            pending.append((*box[:axis], (begin, count), *box[axis + 1 :]))
+
+
+def window_reach(first: int, count: int, step: int, window: int, before: int, size: int) -> tuple[int, int]:
+    """Return the start and the size of the source elements, at least one, that windows read along an axis.
+
+    first, count: the windows' numbers; ``step`` apart, each covers ``window`` elements. before, size: the padding
+    before the source, and the source's size.
+    """
+    start = min(max(first * step - before, 0), size - 1)
+    end = min((first + count - 1) * step - before + window, size)
+    return start, max(end - start, 1)
+
+
 def words(sizes: Sequence[int], strides: Sequence[int]) -> Operand:
     """Return a placeholder for a temporary of 32-bit elements that each part will need, to pass to ``cut``.
 
@@ -109,6 +153,18 @@ def narrow(operand: Operand, axes: Sequence[int], box: Box) -> Operand:
         sizes[axis] = size
         base += start * operand.steps[axis]
     return fast_replace(operand, sizes=tuple(sizes), base=base)
+
+
+def within_whole(part: Operand, axes: Sequence[int], box: Box, sizes: Sequence[int]) -> Operand:
+    """View a cropped part by the coordinates, along these axes, of the whole tensor, of which it may be read alone.
+
+    box: the part's place along the axes. sizes: those of the whole.
+    """
+    found, base = list(part.sizes), part.base
+    for axis, (start, _), size in zip(axes, box, sizes, strict=True):
+        found[axis] = size
+        base -= start * part.steps[axis]
+    return fast_replace(part, sizes=tuple(found), base=base % 2**32)
 
 
 def crop(operand: Operand, most: int) -> Operand:
@@ -139,7 +195,7 @@ def _crop_operand(own: EpilogueOperand, origin: int, stores: tuple[int, int], mo
     if operand.region.size <= most:
         return own
     lowest = highest = operand.base
-    begin, end = stores[0] - origin, stores[1] - 1 - origin
+    begin, end = (stores[0] - origin) % 2**32, (stores[1] - 1 - origin) % 2**32
     for period, step, stride in own.steps:
         whole = period and begin // period != end // period
         low, high = (0, period - 1) if whole else (begin % period, end % period) if period else (begin, end)

@@ -352,16 +352,13 @@ class _Compiler:
                 if fits:
                     add(builder, found)
                 return fits
-        program = self.program
-        before = len(program.dispatches), len(program.initialize), program.persistent_size
         try:
             if self._comes_back(desc, builder, operands, written):
                 return False
-            self._lower(desc, builder, operands)
+            with builder.attempt():
+                self._lower(desc, builder, operands)
             return True
         except EpilogueTooWideError:
-            del program.dispatches[before[0] :], program.initialize[before[1] :]
-            program.persistent_size = before[2]
             return False
 
     def _comes_back(

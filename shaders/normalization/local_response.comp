@@ -1,6 +1,7 @@
 #version 450
 // x / s^BETA, with s = BIAS + ALPHA * the sum of squares over the element's region. If `gradient` is bound, instead the
-// inputs of "local_response_grad.comp": gradient * x / s^(BETA + 1), and 1 / s^BETA in `power`.
+// inputs of "local_response_grad.comp": gradient * x / s^(BETA + 1), and 1 / s^BETA in `power`. `x` is bound where `source`
+// is a part that begins elsewhere than the result.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "pooling/window.glsl"
@@ -14,7 +15,11 @@ float value(uint c[RANK]) {
         add(v * v);
     }
     float s = BIAS + ALPHA * total();
+#ifdef x_VALUE
+    float x = x_load(x_at(c));
+#else
     float x = source_load(source_at(c));
+#endif
 #ifdef gradient_VALUE
     float inverse = reciprocal(pow_accurate(s, BETA));
 #if WIDE

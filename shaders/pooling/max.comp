@@ -6,6 +6,15 @@
 #include "pooling/largest.glsl"
 #include "pooling/window.glsl"
 
+// The size of the whole source along an axis, and the place in it.
+#ifdef IN_PARTS
+#define SIZE(axis, dimension) WHOLE_##axis
+#define AT(axis, dimension) (p[dimension] + BEFORE_##axis)
+#else
+#define SIZE(axis, dimension) source_SIZE_##dimension
+#define AT(axis, dimension) p[dimension]
+#endif
+
 // The maximum so far and its index; -1 for none.
 struct Found {
     source_VALUE best;
@@ -32,7 +41,7 @@ Found largest(uint c[RANK]) {
 #else
         if (found.index == 0xffffffffu || wins(v, found.best)) {
             uint plane = (p[0] + IMAGE) * CHANNELS + p[1] + CHANNEL;
-            found = Found(v, ((plane * source_SIZE_2 + p[2]) * source_SIZE_3 + p[3]) * source_SIZE_4 + p[4]);
+            found = Found(v, ((plane * SIZE(0, 2) + AT(0, 2)) * SIZE(1, 3) + AT(1, 3)) * SIZE(2, 4) + AT(2, 4));
         }
 #endif
     }

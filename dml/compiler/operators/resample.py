@@ -20,7 +20,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.movement.views import merge_between, raw, split
-from dml.compiler.parts import Box, boxes, crop, cut, narrow
+from dml.compiler.parts import Box, cut, in_reach, within_whole
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection import max_steps
@@ -351,25 +351,17 @@ def _parts(
             found[place] = first, last - first + 1
         return tuple(found)
 
-    def fits(box: Box) -> bool:
-        parts = narrow(task.result, axes, box), narrow(task.source, axes, source_box(box))
-        return all(crop(part, 0).region.size <= most for part in parts)
-
-    axes, extents = range(len(sizes)), list(sizes)
-    steps = [max(map(abs, pair)) for pair in zip(task.result.steps, task.source.steps, strict=True)]
-    while max(extents) > 1 and not all(map(fits, boxes(sizes, extents))):
-        axis = max(axes, key=lambda axis: (extents[axis] - 1) * steps[axis])
-        extents[axis] = -(-extents[axis] // 2)
-    for box in boxes(sizes, extents):
-        read = source_box(box)
-        source = builder.crop(narrow(task.source, axes, read))
-        # The kernel counts elements along resampled axes from the whole source's first one.
-        before = sum(read[place][0] * task.source.steps[place] for place in task.places)
-        whole = tuple(task.source.sizes[axis] if axis in task.places else box[axis][1] for axis in axes)
+    for box, (result,), read in in_reach([task.result], task.source, most, source_box):
+        place = source_box(box)
         yield replace(
             task,
-            result=narrow(task.result, axes, box),
-            source=replace(source, sizes=whole, base=(source.base - before) % 2**32),
+            result=result,
+            source=within_whole(
+                builder.crop(read),
+                task.places,
+                tuple(place[axis] for axis in task.places),
+                [task.source.sizes[axis] for axis in task.places],
+            ),
             starts=tuple(box[place][0] for place in task.places),
             whole=tuple(sizes[place] for place in task.places),
         )

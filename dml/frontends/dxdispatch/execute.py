@@ -160,24 +160,21 @@ class Session:
                 compiled = device.compile_graph(_graph(operator), dispatchable.flags)
             else:
                 compiled = device.compile_operator(operator, dispatchable.flags)
-            size = compiled.get_binding_properties().PersistentResourceSize
-            persistent = d.DML_BUFFER_BINDING(device.context.buffer(size, host=False)) if size else None
+            persistent = self._scratch(compiled.get_binding_properties().PersistentResourceSize)
             ready = _Ready(compiled, inputs, outputs, persistent)
             initializer = device.create_operator_initializer([compiled])
             table = device.create_binding_table(d.DML_BINDING_TABLE_DESC(initializer))
             bound = self._points(dispatchable.bindings, inputs, inputs)
             table.bind_inputs([d.DML_BUFFER_ARRAY_BINDING(tuple(b or d.DML_BUFFER_BINDING(None) for b in bound))])
             table.bind_outputs([persistent])
-            needed = initializer.get_binding_properties().TemporaryResourceSize
-            if needed:
-                table.bind_temporary_resource(self._scratch(needed))
+            table.bind_temporary_resource(self._scratch(initializer.get_binding_properties().TemporaryResourceSize))
             commands = device.create_command_list()
             device.create_command_recorder().record_dispatch(commands, initializer, table)
             commands.execute()
         return ready
 
-    def _scratch(self, size: int) -> d.DML_BUFFER_BINDING:
-        return d.DML_BUFFER_BINDING(self.device.context.buffer(size, host=False))
+    def _scratch(self, size: int) -> d.DML_BUFFER_BINDING | None:
+        return d.DML_BUFFER_BINDING(self.device.context.buffer(size, host=False)) if size else None
 
     def _points(
         self, bindings: Bindings, points: list[tuple[str, int]], known: list[tuple[str, int]]
@@ -195,13 +192,9 @@ class Session:
                 continue
             if len(given) != count:
                 raise DMLError(f"bindings.{name}: takes {count} resources, found {len(given)}")
-            found += [self._binding(source) for source in given]
+            # from the offset to the resource's end, regardless of elementCount, as DxDispatch binds DirectML's tensors
+            found += [d.DML_BUFFER_BINDING(self.buffers[source.resource.name], source.offset) for source in given]
         return found
-
-    def _binding(self, source: DxSource) -> d.DML_BUFFER_BINDING:
-        """Bind from the offset to the resource's end, regardless of elementCount, as DxDispatch does for DirectML's
-        tensors."""
-        return d.DML_BUFFER_BINDING(self.buffers[source.resource.name], source.offset)
 
     # Commands
 
@@ -211,11 +204,8 @@ class Session:
         known = ready.inputs + ready.outputs
         table.bind_inputs(self._points(command.bindings, ready.inputs, known))
         table.bind_outputs(self._points(command.bindings, ready.outputs, known))
-        size = ready.compiled.get_binding_properties().TemporaryResourceSize
-        if size:
-            table.bind_temporary_resource(self._scratch(size))
-        if ready.persistent is not None:
-            table.bind_persistent_resource(ready.persistent)
+        table.bind_temporary_resource(self._scratch(ready.compiled.get_binding_properties().TemporaryResourceSize))
+        table.bind_persistent_resource(ready.persistent)
         commands = device.create_command_list(timed=timed)
         device.create_command_recorder().record_dispatch(commands, ready.compiled, table)
         return commands
@@ -238,13 +228,10 @@ class Session:
             raise placed(source.path, "is deferred, and no model has written to it")
         shape = like.shape if source.shape is None else source.shape
         count, buffer = math.prod(shape), self.buffers[source.resource.name]
-        if source.offset + count * like.itemsize > buffer.size:
-            raise placed(
-                source.path,
-                f"{like.dtype} of shape {shape} ends at byte "
-                f"{source.offset + count * like.itemsize} of "
-                f"a resource of {buffer.size}",
-            )
+        end = source.offset + count * like.itemsize
+        if end > buffer.size:
+            where = f"byte {end} of a resource of {buffer.size}"
+            raise placed(source.path, f"{like.dtype} of shape {shape} ends at {where}")
         return buffer.read(like.dtype, count, source.offset).reshape(shape)
 
     def _run_onnx(self, command: DispatchCommand) -> None:

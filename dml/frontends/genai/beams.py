@@ -12,7 +12,7 @@ from dml.api.device_array import DeviceArray
 
 from .params import SearchOptions
 from .picking import Ids, Picker
-from .search import edits_for
+from .search import Search, edits_for
 
 #: Initial score of all beams except the first: they equal it, so only the first is continued.
 _EQUAL = -1e9
@@ -25,31 +25,19 @@ class EndedSequence(NamedTuple):
     tokens: npt.NDArray[np.int32]
 
 
-class BeamSearch:
+class BeamSearch(Search):
     """``num_beams`` rows for each sequence of the batch, chosen by the sum of their tokens' log probabilities.
 
     The score of an ended sequence is this sum divided by its length to the power of length_penalty.
     """
 
     def __init__(self, options: SearchOptions, picker: Picker, stops: Sequence[int], pad: int) -> None:
-        self._options = options
-        self._picker = picker
-        self._stops = tuple(stops)
-        self._pad = pad
+        super().__init__(options, picker, stops, pad, options.batch_size * options.num_beams)
         self._beams = options.num_beams
-        rows = options.batch_size * self._beams
         self._scores = np.full((options.batch_size, self._beams), _EQUAL, np.float64)
         self._scores[:, 0] = 0.0
         self._ended: list[list[EndedSequence]] = [[] for _ in range(options.batch_size)]
         self._closed = np.zeros(options.batch_size, bool)
-        self.sequences = np.zeros((rows, 0), np.int32)
-        self.next_tokens = np.zeros(rows, np.int32)
-        self.done = False
-
-    def extend(self, tokens: npt.NDArray[np.int32]) -> None:
-        self.sequences = np.concatenate([self.sequences, tokens], axis=1)
-        self.next_tokens = tokens[:, -1].copy()
-        self.done = self.sequences.shape[1] >= self._options.max_length
 
     def step(self, logits: DeviceArray) -> Sequence[int]:
         beams = self._beams
@@ -64,7 +52,7 @@ class BeamSearch:
             chosen += [token for _, token in found]
         self.next_tokens = np.array(chosen, np.int32)
         self.sequences = np.concatenate([self.sequences[rows], self.next_tokens[:, None]], axis=1)
-        self.done = bool(self._closed.all()) or self.sequences.shape[1] >= self._options.max_length
+        self.done = bool(self._closed.all()) or self._is_full()
         return rows
 
     def _step(self, batch: int, totals: npt.NDArray[np.float64], tokens: Ids) -> list[tuple[int, int]]:

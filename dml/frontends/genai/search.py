@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,47 +21,55 @@ _NUCLEUS = 256
 _LEAST_EDITED = 64
 
 
-class Search(Protocol):
-    """Sequences of equal lengths, and the choice of their next tokens."""
+class Search(ABC):
+    """Sequences of equal lengths, one in each of ``rows`` rows, and the choice of their next tokens.
 
-    sequences: npt.NDArray[np.int32]
-    done: bool
-    next_tokens: npt.NDArray[np.int32]
-
-    def extend(self, tokens: npt.NDArray[np.int32]) -> None:
-        """Append given tokens {rows, n}."""
-
-    def step(self, logits: DeviceArray) -> Sequence[int] | None:
-        """Choose and append the next tokens; return the row that each row now continues, or None if each continues
-        itself."""
-
-    def result(self, index: int) -> npt.NDArray[np.int32]:
-        """Return a finished or current sequence."""
-
-
-class TokenSearch:
-    """Chooses one token at a time in each row: the most likely, or sampled by top_k, top_p and temperature.
-
-    A row that has ended is padded with ``pad``. With a single row, the end token is not appended.
+    pad: the token that fills rows that have ended.
     """
 
-    def __init__(self, options: SearchOptions, picker: Picker, stops: Sequence[int], pad: int) -> None:
+    def __init__(self, options: SearchOptions, picker: Picker, stops: Sequence[int], pad: int, rows: int) -> None:
         self._options = options
         self._picker = picker
         self._stops = tuple(stops)
         self._pad = pad
-        self._ended = np.zeros(options.batch_size, bool)
-        seed = options.random_seed
-        self._random = np.random.default_rng(None if seed < 0 else seed)
-        self.sequences = np.zeros((options.batch_size, 0), np.int32)
-        self.next_tokens = np.zeros(options.batch_size, np.int32)
+        self.sequences = np.zeros((rows, 0), np.int32)
+        self.next_tokens = np.zeros(rows, np.int32)
         self.done = False
 
     def extend(self, tokens: npt.NDArray[np.int32]) -> None:
+        """Append given tokens {rows, n}."""
         self.sequences = np.concatenate([self.sequences, tokens], axis=1)
         self.next_tokens = tokens[:, -1].copy()
+        self.done = self._is_full()
+
+    def _is_full(self) -> bool:
+        return self.sequences.shape[1] >= self._options.max_length
+
+    @abstractmethod
+    def step(self, logits: DeviceArray) -> Sequence[int] | None:
+        """Choose and append the next tokens; return the row that each row now continues, or None if each continues
+        itself."""
+
+    @abstractmethod
+    def result(self, index: int) -> npt.NDArray[np.int32]:
+        """Return a finished or current sequence."""
+
+
+class TokenSearch(Search):
+    """Chooses one token at a time in each row: the most likely, or sampled by top_k, top_p and temperature.
+
+    With a single row, the end token is not appended.
+    """
+
+    def __init__(self, options: SearchOptions, picker: Picker, stops: Sequence[int], pad: int) -> None:
+        super().__init__(options, picker, stops, pad, options.batch_size)
+        self._ended = np.zeros(options.batch_size, bool)
+        seed = options.random_seed
+        self._random = np.random.default_rng(None if seed < 0 else seed)
+
+    def extend(self, tokens: npt.NDArray[np.int32]) -> None:
+        super().extend(tokens)
         self._ended[:] = False
-        self.done = self.sequences.shape[1] >= self._options.max_length
 
     def step(self, logits: DeviceArray) -> None:
         edits = edits_for(self._options, self.sequences, self._stops)
@@ -71,7 +80,7 @@ class TokenSearch:
             self.done = True
             return
         self.sequences = np.concatenate([self.sequences, chosen[:, None]], axis=1)
-        self.done = self.sequences.shape[1] >= self._options.max_length
+        self.done = self._is_full()
 
     def result(self, index: int) -> npt.NDArray[np.int32]:
         return np.array(self.sequences[index])

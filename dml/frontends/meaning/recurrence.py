@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,15 @@ class RecurrentLayer:
         return self.recurrence.sizes[0]
 
     @property
+    def options(self) -> dict[str, Any]:
+        """The attributes that the three operators share."""
+        return {
+            "activations": self.activations,
+            "direction": self.direction,
+            "steps_together": self.steps_together,
+        }
+
+    @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
         """Input, weights, recurrence, bias and initial state with the operators' four dimensions."""
         return _as4(self.x), _as4(self.weights), _as4(self.recurrence), _as4_if(self.bias), _as4_if(self.initial)
@@ -98,14 +108,8 @@ def gru(layer: RecurrentLayer, *, linear_before_reset: bool) -> tuple[Tensor, Te
     """Return the sequence and the last state."""
     if layer.clip is not None:
         return _step_by_step(layer, lambda direction, t, h: _gru(direction, t, h, linear_before_reset))
-    sequence, last = op.gru(
-        *layer.tensors,
-        _as4_if(layer.lengths),
-        activations=layer.activations,
-        direction=layer.direction,
-        linear_before_reset=linear_before_reset,
-        steps_together=layer.steps_together,
-    )
+    lengths = _as4_if(layer.lengths)
+    sequence, last = op.gru(*layer.tensors, lengths, linear_before_reset=linear_before_reset, **layer.options)
     return sequence, _without_first(last)
 
 
@@ -113,13 +117,7 @@ def rnn(layer: RecurrentLayer) -> tuple[Tensor, Tensor]:
     """Return the sequence and the last state."""
     if layer.clip is not None:
         return _step_by_step(layer, _rnn)
-    sequence, last = op.rnn(
-        *layer.tensors,
-        _as4_if(layer.lengths),
-        activations=layer.activations,
-        direction=layer.direction,
-        steps_together=layer.steps_together,
-    )
+    sequence, last = op.rnn(*layer.tensors, _as4_if(layer.lengths), **layer.options)
     return sequence, _without_first(last)
 
 
@@ -136,11 +134,9 @@ def lstm(
         _as4_if(initial_cell),
         _as4_if(layer.lengths),
         _as4_if(peephole),
-        activations=layer.activations,
-        direction=layer.direction,
         clip_threshold=layer.clip,
         couple_input_forget=input_forget,
-        steps_together=layer.steps_together,
+        **layer.options,
     )
     return sequence, _without_first(last), _without_first(cell)
 

@@ -17,6 +17,7 @@ from dml.shapes import (
     joined_sizes,
     ones_along,
     padded_sizes,
+    replaced,
     same_paddings,
     scaled_sizes,
     transposed_sizes,
@@ -244,7 +245,7 @@ def _gather(c: IrContext, inputs: list[_Sizes]) -> _Sizes:
     x, indices = inputs[:2]
     axis = c.axis(c.integer(2), len(x))
     batches = c.layer.integer("batch_dims", 0)
-    return (*x[:axis], *indices[batches + len(indices) if batches < 0 else batches :], *x[axis + 1 :])
+    return replaced(x, axis, indices[batches + len(indices) if batches < 0 else batches :])
 
 
 @size_rule("GatherND")

@@ -7,7 +7,7 @@ DirectML's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -67,10 +67,7 @@ _SOME = (1, LARGEST_RANK)
 
 def _single(operator: str, allowed: tuple[str, ...], ranks: tuple[int, int] = (0, LARGEST_RANK)) -> _Rules:
     """Return the rules of an operator with an InputTensor and an OutputTensor."""
-    return {
-        "input": _OperandRule(f"{operator}.InputTensor", allowed, ranks),
-        "output": _OperandRule(f"{operator}.OutputTensor", allowed, ranks),
-    }
+    return _tensors(operator, allowed, input=("InputTensor", ranks), output=("OutputTensor", ranks))
 
 
 def _pair(operator: str, allowed: tuple[str, ...], output: tuple[str, ...], first: str = "ATensor") -> _Rules:
@@ -85,10 +82,6 @@ def _pair(operator: str, allowed: tuple[str, ...], output: tuple[str, ...], firs
 def _tensors(operator: str, allowed: tuple[str, ...], **operands: tuple[str, tuple[int, int]]) -> _Rules:
     """Return rules for operands with the same data types. operands: name -> DirectML's tensor and the allowed ranks."""
     return {name: _OperandRule(f"{operator}.{tensor}", allowed, ranks) for name, (tensor, ranks) in operands.items()}
-
-
-def _same(names: Iterable[str], rules: _Rules) -> dict[str, _Rules]:
-    return dict.fromkeys(names, rules)
 
 
 def _unary(operators: Mapping[str, str], allowed: tuple[str, ...]) -> dict[str, _Rules]:

@@ -156,3 +156,22 @@ def test_weights_of_both_directions(seen_as: Callable[..., dml.Device], axis: st
         seen_as(axis, max_storage_buffer_range=45_312),
         Case("LSTM", (3, 2, 6, 40), "BIDIRECTIONAL", data_type=data_type),
     )
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("kind", ["GRU", "LSTM", "RNN"])
+def test_weights_of_one_direction(seen_as: Callable[..., dml.Device], kind: str, direction: str) -> None:
+    """The weights of a single direction exceed a binding: steps are composed of products in parts."""
+    case = Case(kind, (3, 2, 6, 40), direction, lengths=(3, 1))
+    device = seen_as(max_storage_buffer_range=4_352)
+    program = device.compile_operator(device.create_operator(describe(case, data(case)))).program
+    assert not any("pack" in dispatch.label for dispatch in program.dispatches)
+    check(device, case)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("kind", ["GRU", "LSTM", "RNN"])
+def test_steps_of_many_sequences(seen_as: Callable[..., dml.Device], kind: str, direction: str) -> None:
+    """A single step's input contributions exceed a binding: the sequences are computed in parts."""
+    case = Case(kind, (3, 90, 6, 10), direction, lengths=tuple(n % 4 for n in range(90)))
+    check(seen_as(max_storage_buffer_range=3_256 if kind == "RNN" else 8_256), case)

@@ -65,7 +65,7 @@ def _constants(convolution: Convolution) -> dict[str, Constant]:
         constants[f"TAPS_{d}"] = convolution.weights.sizes[2 + d]
         constants[f"MOVE_{d}"] = geometry.strides[d]
         constants[f"DILATION_{d}"] = geometry.dilations[d]
-        constants[f"PADDING_{d}"] = geometry.padding[d]
+        constants[f"PADDING_{d}"] = geometry.padding[d] % 2**32  # a part may skip the beginning of x
         constants[f"LIMIT_{d}"] = convolution.result.sizes[2 + d] - beyond
         constants[f"EACH_{d}"] = each = _each(geometry, d)
         if geometry.backward:

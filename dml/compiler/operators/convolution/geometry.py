@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from dml.compiler.selection.convolution import Three
 from dml.enums import DML_CONVOLUTION_DIRECTION_BACKWARD, DML_CONVOLUTION_MODE_CONVOLUTION
 
 
-def three(values: Sequence[int]) -> Three:
+def three(values: Iterable[int]) -> Three:
     """Return three values as a tuple of known length for type checkers."""
     z, y, x = values
     return z, y, x

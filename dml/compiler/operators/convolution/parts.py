@@ -1,14 +1,15 @@
-"""Splitting of convolutions whose tensors exceed a binding: by batch, groups, output and input channels."""
+"""Splitting of convolutions whose tensors exceed a binding: by batch, groups, output and input channels, else
+by the places of the results."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dml.compiler.operators.convolution.geometry import Convolution
-from dml.compiler.parts import Box, boxes, cut, narrow, words
-from dml.compiler.program import Operand
-from dml.compiler.selection.convolution import LARGEST_TILE
+from dml.compiler.operators.convolution.geometry import Convolution, three
+from dml.compiler.parts import Box, boxes, crop, cut, narrow, window_reach, words
+from dml.compiler.program import Operand, fast_replace
+from dml.compiler.selection.convolution import LARGEST_TILE, Three
 from dml.tensors import packed_strides
 
 
@@ -29,12 +30,68 @@ def parts(whole: Convolution, most: int, *, copied: bool = False) -> Iterator[li
         return
     views = [_by_channel(whole, operand, name) for name, operand in tensors.items()]
     spare = [_by_channel(whole, operand, name) for name, operand in copies.items()]
-    extents = cut([*views, *spare], most, range(4)) or cut(views, most, range(4)) or space
+    extents = cut([*views, *spare], most, range(4))
+    if extents is None:
+        extents = cut(views, most, range(4))
+        # A padded copy has some elements more along each axis: it only gets smaller where many others are left.
+        halves = _halves(whole, most, 1 if extents is None else LARGEST_TILE) if copied or extents is None else []
+        if halves:
+            for half in halves:
+                yield from parts(half, most, copied=copied)
+            return
+        extents = extents or space
     if extents[2:] != space[2:]:
         extents = (extents[0], 1, *extents[2:])  # channels of several groups would not be evenly spaced
     along_inputs = list(boxes(space[3:], extents[3:]))
     for box in boxes(space[:3], extents[:3]):
         yield [_part(whole, (*box, *channels)) for channels in along_inputs]
+
+
+def _halves(whole: Convolution, most: int, least: int) -> list[Convolution]:
+    """Cut the result in two along a spatial axis; return nothing if all of these have at most ``least`` elements."""
+    sizes, steps = whole.result.sizes, whole.result.steps
+    axis = max(range(2, 5), key=lambda axis: (sizes[axis] > least, (sizes[axis] - 1) * abs(steps[axis])))
+    if sizes[axis] <= least or not _one_fits(whole, most):
+        return []
+    half = -(-sizes[axis] // 2)
+    return [_along(whole, most, axis, first, count) for first, count in ((0, half), (half, sizes[axis] - half))]
+
+
+def _one_fits(whole: Convolution, most: int) -> bool:
+    """Whether a result's tensors fit, cut along their channels."""
+    for axis in range(2, 5):
+        whole = _along(whole, most, axis, whole.result.sizes[axis] // 2, 1)
+    views = [_by_channel(whole, operand, name) for name, operand in _tensors(whole).items()]
+    return cut(views, most, range(4)) is not None
+
+
+def _along(whole: Convolution, most: int, axis: int, first: int, count: int) -> Convolution:
+    """Return the convolution of some results along a spatial axis, with the elements of x that they read."""
+    d, geometry, size = axis - 2, whole.geometry, whole.x.sizes[axis]
+    step, padding = geometry.strides[d], geometry.padding[d]
+    window = (whole.weights.sizes[axis] - 1) * geometry.dilations[d] + 1
+    if geometry.backward:
+        start = min(max((first + padding - window + 1) // step, 0), size - 1)
+        end = max(min((first + count - 1 + padding) // step + 1, size), start + 1)
+        before = padding + first - start * step
+    else:
+        start, length = window_reach(first, count, step, window, padding, size)
+        end, before = start + length, padding - first * step + start
+    beyond = max(0, first + count - (whole.result.sizes[axis] - geometry.output_padding[d]))
+
+    def own(values: Three, value: int) -> Three:
+        return three(value if k == d else other for k, other in enumerate(values))
+
+    return fast_replace(
+        whole,
+        x=crop(narrow(whole.x, (axis,), ((start, end - start),)), most),
+        result=crop(narrow(whole.result, (axis,), ((first, count),)), most),
+        geometry=replace(
+            geometry,
+            padding=own(geometry.padding, before),
+            output_padding=own(geometry.output_padding, min(beyond, count)),
+        ),
+    )
 
 
 def _tensors(whole: Convolution) -> dict[str, Operand]:

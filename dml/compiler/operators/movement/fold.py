@@ -6,7 +6,7 @@ The column tensor is 3-D, {N, C x window, blocks}, as the reference's text and e
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import raw, split
+from dml.compiler.parts import Box, cut, in_reach, window_reach, within_whole
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.compiler.selection import max_steps
@@ -60,14 +61,30 @@ def copy_windows(
         lines.append(f"    s[{2 + k}] = {block} * STEP_{k} + {tap} * DILATION_{k} - START_{k};")
     inside = " && ".join(f"s[{2 + k}] < source_SIZE_{2 + k}" for k in range(dimensions))
     lines.append(f"    return {inside};\n}}")
-    builder.for_each(
-        "movement/unfold.comp",
-        result,
-        {"source": source},
-        constants=_constants(strides, dilations, start),
-        code="\n".join(lines),
-        split_axes=(0, 1),
-    )
+    code = "\n".join(lines)
+
+    def reach(box: Box) -> Box:
+        found = list(box[:2])
+        for k in range(dimensions):
+            (tap, taps), (block, blocks) = box[2 + k], box[2 + dimensions + k]
+            window, before = (taps - 1) * dilations[k] + 1, start[k] - tap * dilations[k]
+            found.append(window_reach(block, blocks, strides[k], window, before, source.sizes[2 + k]))
+        return tuple(found)
+
+    def run(to: Operand, of: Operand, before: Sequence[int]) -> None:
+        constants = _constants(strides, dilations, before)
+        builder.for_each("movement/unfold.comp", to, {"source": of}, constants=constants, code=code, split_axes=(0, 1))
+
+    most = builder.target.max_region
+    if cut([result, source], most, (0, 1)) is not None:
+        run(result, source, start)
+        return
+    for box, (own,), read in in_reach([result], source, most, reach):
+        before = [
+            start[k] - box[2 + k][0] * dilations[k] - box[2 + dimensions + k][0] * strides[k] + first
+            for k, (first, _) in enumerate(reach(box)[2:])
+        ]
+        run(own, read, before)
 
 
 @lowering(d.DML_UNFOLD_OPERATOR_DESC)
@@ -81,25 +98,55 @@ def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 def fold(desc: d.DML_FOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     columns, result = builder["InputTensor"], builder["OutputTensor"]
     source = _by_window(desc, columns, result.sizes[2:])
-    most = max_steps(builder.target) // DATA_TYPES[result.data_type].per_word
-    tensors = {"source": source}
+    fits = cut([result, source], builder.target.max_region, (0, 1)) is not None
+    # The elements of one tap are close enough together for parts.
+    most = max_steps(builder.target) // DATA_TYPES[result.data_type].per_word if fits else 1
+    carry: list[Operand] = []
     for taps in ranges(desc.WindowSizes, most):
         is_last = all(end == size for (_, end), size in zip(taps, desc.WindowSizes, strict=True))
         to = result if is_last else builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
-        builder.for_each(
-            "movement/fold.comp",
-            to,
-            tensors,
-            constants={
-                **_constants(desc.Strides, desc.Dilations, desc.StartPadding),
-                **{f"FROM_{k}": begin for k, (begin, _) in enumerate(taps)},
-                **{f"TO_{k}": end for k, (_, end) in enumerate(taps)},
-            },
-            code=_gathered(desc, source, result),
-            steps=rounds([end - begin for begin, end in taps]),
-            split_axes=(0, 1),
-        )
-        tensors["carry"] = to
+        whole = ((0,) * result.rank, [to, *carry], source)
+        for first, results, read in [whole] if fits else _parts_of_fold(desc, builder, taps, [to, *carry], source):
+            padding = [before + start for before, start in zip(desc.StartPadding, first[2:], strict=True)]
+            builder.for_each(
+                "movement/fold.comp",
+                results[0],
+                {"source": read, **({"carry": results[1]} if carry else {})},
+                constants={
+                    **_constants(desc.Strides, desc.Dilations, padding),
+                    **{f"FROM_{k}": begin for k, (begin, _) in enumerate(taps)},
+                    **{f"TO_{k}": end for k, (_, end) in enumerate(taps)},
+                },
+                code=_gathered(desc, source, result),
+                steps=rounds([end - begin for begin, end in taps]),
+                split_axes=(0, 1),
+            )
+        carry = [to]
+
+
+def _parts_of_fold(
+    desc: d.DML_FOLD_OPERATOR_DESC,
+    builder: ProgramBuilder,
+    taps: Sequence[tuple[int, int]],
+    results: Sequence[Operand],
+    source: Operand,
+) -> Iterator[tuple[tuple[int, ...], list[Operand], Operand]]:
+    """Yield the first element of parts of the results, the parts, and the blocks that they gather some taps from."""
+    dimensions = desc.DimensionCount
+
+    def reach(box: Box) -> Box:
+        blocks = []
+        for k, ((begin, end), (start, size)) in enumerate(zip(taps, box[2:], strict=True)):
+            step, dilation, last = desc.Strides[k], desc.Dilations[k], source.sizes[2 + dimensions + k] - 1
+            place = start + desc.StartPadding[k]
+            first = min(max((place - (end - 1) * dilation) // step, 0), last)
+            blocks.append((first, min(max((place + size - 1 - begin * dilation) // step, first), last) - first + 1))
+        return *box[:2], *((begin, end - begin) for begin, end in taps), *blocks
+
+    axes = range(2, source.rank)
+    for box, own, read in in_reach(results, source, builder.target.max_region, reach):
+        part = within_whole(builder.crop(read), axes, reach(box)[2:], source.sizes[2:])
+        yield tuple(start for start, _ in box), own, part
 
 
 def _gathered(desc: d.DML_FOLD_OPERATOR_DESC, source: Operand, result: Operand) -> str:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from dml import enums
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.move import move_each
-from dml.compiler.operators.movement.views import constant_words, copy, encode, merge_between, raw, union_bits
+from dml.compiler.operators.movement.views import (
+    constant_words,
+    copy,
+    encode,
+    fill,
+    merge_between,
+    raw,
+    union_bits,
+    window,
+)
+from dml.compiler.parts import cut, narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.descriptors import movement as d
@@ -30,11 +42,19 @@ _PERIODS: Mapping[enums.DML_PADDING_MODE, Callable[[int], int]] = {
 }
 
 
+#: Times that padding may repeat the source where each of them is a copy.
+_MOST_TURNS = 64
+
+
 def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, builder: ProgramBuilder, bits: int) -> None:
     result, source = raw(builder["OutputTensor"]), raw(builder["InputTensor"])
     padded = [axis for axis in range(result.rank) if desc.StartPadding[axis] or desc.EndPadding[axis]]
     if not padded:
         copy(builder, result, source)
+        return
+    inner = [axis for axis in range(result.rank) if axis not in padded]
+    if cut([result, source], builder.target.max_region, inner) is None and not _turns_often(desc):
+        _by_copies(desc, builder, result, source, bits)
         return
     starts = [desc.StartPadding[axis] for axis in padded]
     places, (result, source) = merge_between(padded, result, source)
@@ -66,6 +86,62 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, build
             f"bool locate(inout uint c[{result.rank}]) {{\n{steps}    return true;\n}}",
         ]),
     )  # fmt: skip
+
+
+def _by_copies(
+    desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC,
+    builder: ProgramBuilder,
+    result: Operand,
+    source: Operand,
+    bits: int,
+) -> None:
+    """Pad with a copy of each run of the source along all axes, which can be cut anywhere."""
+    runs = [
+        _runs(desc.PaddingMode, *axis) for axis in zip(desc.StartPadding, source.sizes, desc.EndPadding, strict=True)
+    ]
+    for box in itertools.product(*runs):
+        to = narrow(result, range(result.rank), tuple((run.start, run.length) for run in box))
+        if any(run.first is None for run in box):
+            fill(builder, to, bits)
+        else:
+            copy(builder, to, window(source, [run.first or 0 for run in box], to.sizes, [run.step for run in box]))
+
+
+def _turns_often(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC) -> bool:
+    axes = zip(desc.StartPadding, desc.InputTensor.Sizes, desc.EndPadding, strict=True)
+    return desc.PaddingMode in _PERIODS and any(before + after > _MOST_TURNS * size for before, size, after in axes)
+
+
+class _Run(NamedTuple):
+    """Results along an axis from ``start`` on that are the source's elements ``first``, ``first + step``, ...; the
+    constant if ``first`` is None."""
+
+    start: int
+    length: int
+    first: int | None
+    step: int
+
+
+def _runs(mode: enums.DML_PADDING_MODE, before: int, size: int, after: int) -> list[_Run]:
+    """Return what makes up the result along an axis."""
+    if mode == enums.DML_PADDING_MODE_CONSTANT:
+        runs = [_Run(0, before, None, 0), _Run(before, size, 0, 1), _Run(before + size, after, None, 0)]
+        return [run for run in runs if run.length]
+    if mode == enums.DML_PADDING_MODE_EDGE or size == 1:
+        runs = [_Run(0, before, 0, 0), _Run(before, size, 0, 1), _Run(before + size, after, size - 1, 0)]
+        return [run for run in runs if run.length]
+    period = _PERIODS[mode](size)
+    turn = period if mode == enums.DML_PADDING_MODE_WRAP else period // 2
+    runs, start, end = [], 0, before + size + after
+    while start < end:
+        at = (start - before) % period
+        if at < turn:
+            first, step, count = at, 1, turn - at
+        else:
+            first, step, count = period - at - (mode == enums.DML_PADDING_MODE_SYMMETRIC), -1, period - at
+        runs.append(_Run(start, min(count, end - start), first, step))
+        start += count
+    return runs
 
 
 def _repeated(value: str, result: Operand) -> str:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, write
-from dml.compiler.lowering import Epilogues, lowering
-from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
+from dml.compiler.lowering import Epilogues, Lowering, lowering
+from dml.compiler.operators.movement.views import copy
+from dml.compiler.operators.pooling.boxes import BoxKernel, each_result, fits
+from dml.compiler.parts import cut
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Constant
+from dml.compiler.scalar import Constant, Leaf
 from dml.descriptors import normalization as d
-from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 class LocalRegion:
@@ -38,7 +42,9 @@ class LocalRegion:
             (*operand.strides[:position], 0, *operand.strides[position:]),
         )
 
-    def kernel(self, name: str, tensors: Mapping[str, Bound], *, mirrored: bool = False) -> BoxKernel:
+    def kernel(
+        self, builder: ProgramBuilder, name: str, tensors: Mapping[str, Bound], *, mirrored: bool = False
+    ) -> BoxKernel:
         """Return a kernel that visits each element's region or, mirrored, the elements whose regions contain the
         element."""
         starts, windows = self._after if mirrored else self._before, self._windows
@@ -49,15 +55,45 @@ class LocalRegion:
             constants.update({f"WINDOW_{axis}": window, f"START_{axis}": start})
             constants.update({f"STEP_{axis}": 1, f"DILATION_{axis}": 1})
         split_axes = (0, 1, 3, 4) if self._across else (0, 1)
-        return BoxKernel(name, tensors, windows, {**constants, **self._factors}, split_axes=split_axes)
+        kernel = BoxKernel(name, tensors, windows, {**constants, **self._factors}, split_axes=split_axes, slides=True)
+        if "x" not in tensors and not fits(builder, kernel):  # parts read the element itself elsewhere
+            kernel = replace(kernel, tensors={**tensors, "x": tensors["source"]})
+        return kernel
+
+
+def _lower_channels_last(desc: Any, builder: ProgramBuilder, lower: Lowering) -> bool:
+    """Lower with channels-last copies if the channels of an element's region are too far apart for a binding.
+
+    Return False if they are not.
+    """
+    given = {name: builder[name] for name, tensor in (*desc.inputs(), *desc.outputs()) if tensor is not None}
+    if not desc.CrossChannel or cut(list(given.values()), builder.target.max_region, (0, 2, 3)) is not None:
+        return False
+    if all(operand.strides[1] == 1 for operand in given.values()):
+        return False
+    copies = {name: _channels_last(builder, operand.computed_type, operand.sizes) for name, operand in given.items()}
+    ((result, _),) = desc.outputs()
+    for name, operand in given.items():
+        if name != result:
+            copy(builder, copies[name], operand)
+    lower(desc, builder.scope(copies))
+    apply(builder, Leaf(0), given[result], [copies[result]])
+    return True
+
+
+def _channels_last(builder: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int]) -> Operand:
+    images, channels, height, width = sizes
+    return builder.temporary(data_type, (images, height, width, channels)).permuted((0, 3, 1, 2))
 
 
 @lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def local_response(desc: d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    if _lower_channels_last(desc, builder, local_response):
+        return
     source = builder["InputTensor"]
     region = LocalRegion(desc, source.sizes)
     tensors = {"result": write(region.view(builder["OutputTensor"])), "source": read(region.view(source))}
-    each_result(builder, region.kernel("normalization/local_response.comp", tensors))
+    each_result(builder, region.kernel(builder, "normalization/local_response.comp", tensors))
 
 
 @lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC)
@@ -66,12 +102,15 @@ def local_response_grad(desc: d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_D
 
     dy * s^-Beta - 2 a Beta x * sum(dy * x * s^(-Beta - 1) over the regions that contain the element).
     """
+    if _lower_channels_last(desc, builder, local_response_grad):
+        return
     source = builder["InputTensor"]
     region = LocalRegion(desc, source.sizes)
-    power, share = (region.view(builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, source.sizes)) for _ in range(2))
+    create = _channels_last if source.strides[1] == 1 else ProgramBuilder.temporary
+    power, share = (region.view(create(builder, DML_TENSOR_DATA_TYPE_FLOAT32, source.sizes)) for _ in range(2))
     x, gradient = region.view(source), region.view(builder["InputGradientTensor"])
     tensors = {"result": write(share), "source": read(x), "gradient": read(gradient), "power": write(power)}
-    each_result(builder, region.kernel("normalization/local_response.comp", tensors))
+    each_result(builder, region.kernel(builder, "normalization/local_response.comp", tensors))
     tensors = {
         "result": write(region.view(builder["OutputGradientTensor"])),
         "source": read(share),
@@ -79,4 +118,4 @@ def local_response_grad(desc: d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_D
         "x": read(x),
         "power": read(power),
     }
-    each_result(builder, region.kernel("normalization/local_response_grad.comp", tensors, mirrored=True))
+    each_result(builder, region.kernel(builder, "normalization/local_response_grad.comp", tensors, mirrored=True))

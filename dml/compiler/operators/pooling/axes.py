@@ -10,7 +10,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.parts import in_parts
+from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection.windows import LineOfWindows, lines_of_windows
@@ -40,6 +40,8 @@ def along_axes(
         for axis in (4, 3, 2)
         if not _stays(axis, source, result, window)
     ]
+    if cut([result, source], builder.target.max_region, (0, 1)) is None:
+        return False
     is_half = source.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
     units = lines_of_windows(builder.target, lines, source.count, copied=is_half)
     if units is None or not (is_half or DATA_TYPES[source.data_type].bits == WORD_BITS):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from dml.compiler.builder import ProgramBuilder, owns_whole_words
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import Bound
-from dml.compiler.parts import in_parts, in_places
+from dml.compiler.parts import Box, cut, in_parts, in_places, in_reach, window_reach
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.compiler.selection.windows import largest_window, window_sharing
@@ -17,12 +17,16 @@ from dml.errors import HRESULT, DMLError
 
 #: Dimensions without windows: batch and channel.
 PLANES = (0, 1)
+#: Constants of windows along each axis.
+_SLIDING = ("STEP", "DILATION", "START")
 
 
 @dataclass(frozen=True)
 class BoxKernel:
     """A kernel that ends in "pooling/store.glsl", to run for each element of the tensor ``result``.
 
+    slides: whether the box is a window of "pooling/window.glsl" over ``source`` (the other tensors are read at the
+    result's place), so that what exceeds a binding can be cut along the windows' axes, too.
     box: sizes of the nested loops over the positions visited per element, at most (seldom_full: most elements visit far
     fewer). cost: loop iterations per position. split_axes: as for ``ProgramBuilder.for_each``.
     """
@@ -35,6 +39,7 @@ class BoxKernel:
     cost: int = 1
     seldom_full: bool = False
     split_axes: tuple[int, ...] = ()
+    slides: bool = False
 
 
 def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
@@ -49,8 +54,47 @@ def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
             HRESULT.E_OUTOFMEMORY,
         )
     operands = [bound.operand for bound in what.tensors.values()]
+    if what.slides and not fits(builder, what):
+        for part_of_windows in _in_windows(builder, what):
+            _each_result(builder, part_of_windows, part_of_windows.tensors)
+        return
     for part in in_parts(operands, builder.target.max_region, what.split_axes):
         _each_result(builder, what, _of_operands(what.tensors, part))
+
+
+def _in_windows(builder: ProgramBuilder, what: BoxKernel) -> Iterator[BoxKernel]:
+    """Yield parts of the result with the part of the source that their windows read.
+
+    BEFORE_d and WHOLE_d: the source's elements before it along each axis, and the source's size.
+    """
+    others = {name: bound for name, bound in what.tensors.items() if name != "source"}
+    source = what.tensors["source"]
+    windows = (*(1,) * (3 - len(what.box)), *what.box)
+    sizes = source.operand.sizes[2:]
+    step, dilation, start = ([int(what.constants[f"{name}_{d}"]) for d in range(3)] for name in _SLIDING)
+
+    def reach(box: Box) -> Box:
+        return *box[:2], *(
+            window_reach(*box[2 + d], step[d], (windows[d] - 1) * dilation[d] + 1, start[d], sizes[d]) for d in range(3)
+        )
+
+    operands = [bound.operand for bound in others.values()]
+    for box, own, read in in_reach(operands, source.operand, builder.target.max_region, reach):
+        constants = dict(what.constants)
+        for d, (before, _) in enumerate(reach(box)[2:]):
+            constants[f"START_{d}"] = (start[d] - box[2 + d][0] * step[d] + before) % 2**32
+            constants |= {f"BEFORE_{d}": before, f"WHOLE_{d}": sizes[d]}
+        for name, (first, _) in zip(("IMAGE", "CHANNEL"), box, strict=False):
+            if name in constants:  # of the whole source
+                constants[name] = int(constants[name]) + first
+        tensors = {**_of_operands(others, own), "source": replace(source, operand=read)}
+        yield replace(what, tensors=tensors, constants=constants, defines={**what.defines, "IN_PARTS": 1})
+
+
+def fits(builder: ProgramBuilder, what: BoxKernel) -> bool:
+    """Whether the kernel's tensors fit bindings, cut along ``split_axes`` if need be."""
+    operands = [bound.operand for bound in what.tensors.values()]
+    return cut(operands, builder.target.max_region, what.split_axes) is not None
 
 
 def in_planes(

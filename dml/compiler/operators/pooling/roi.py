@@ -17,17 +17,20 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import trailing
+from dml.compiler.operators.movement.views import copy, trailing
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
 from dml.compiler.operators.pooling.sampling import PlaceLists, PlaceParts, RegionSampling
 from dml.compiler.operators.reduction.engine import VALUE, reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_SUM
 from dml.compiler.parts import boxes, cut, narrow
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Constant, Leaf
+from dml.compiler.scalar import Constant, Leaf, node
 from dml.compiler.selection import max_steps
 from dml.descriptors import pooling as d
 from dml.enums import DML_REDUCE_FUNCTION_MAX, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
+
+#: Tensors {images or regions, channels, height, width} of the gradients.
+_PLANES = ("InputTensor", "InputGradientTensor", "OutputGradientTensor")
 
 
 @lowering(d.DML_ROI_POOLING_OPERATOR_DESC)
@@ -59,6 +62,39 @@ def roi_align(desc: d.DML_ROI_ALIGN_OPERATOR_DESC | d.DML_ROI_ALIGN1_OPERATOR_DE
 
 @lowering(d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
 def roi_align_grad(desc: d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    """Compute both gradients, for as many channels at a time as fit a binding."""
+    planes = {name: found for name in _PLANES if (found := builder.get(name)) is not None}
+    gradient, edges = builder["InputGradientTensor"], builder.get("OutputROIGradientTensor")
+    channels, most = gradient.sizes[1], builder.target.max_region
+    # Each output has up to four words of its own (see _winner and _edges).
+    each = 4 * max(4 * gradient.count, *(operand.count for operand in planes.values())) // channels
+    at_once = max(1, most // each)
+    if at_once >= channels and all(operand.region.size <= most for operand in planes.values()):
+        _gradients(desc, builder)
+        return
+    before = None
+    for first in range(0, channels, at_once):
+        box = ((first, min(at_once, channels - first)),)
+        own = {name: narrow(operand, (1,), box) for name, operand in planes.items()}
+        packed = {name: builder.temporary(operand.data_type, operand.sizes) for name, operand in own.items()}
+        for name, operand in own.items():
+            if name != "OutputGradientTensor":
+                copy(builder, packed[name], operand)
+        sums = edges and builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, edges.sizes)
+        _gradients(desc, builder.scope({**builder.operands, **packed, "OutputROIGradientTensor": sums}))
+        if "OutputGradientTensor" in own:
+            copy(builder, own["OutputGradientTensor"], packed["OutputGradientTensor"])
+        if edges is not None and sums is not None:
+            is_last = first + at_once >= channels
+            to = edges if is_last else builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, edges.sizes)
+            if before is None:
+                apply(builder, Leaf(0), to, [sums])
+            else:
+                apply(builder, node("$x0 + $x1", Leaf(0), Leaf(1)), to, [before, sums])
+            before = to
+
+
+def _gradients(desc: d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """Compute both gradients by gathering in a fixed order. The gradient of a maximum goes to the winning sample."""
     gradient = builder["InputGradientTensor"]
     result, edges = builder.get("OutputGradientTensor"), builder.get("OutputROIGradientTensor")

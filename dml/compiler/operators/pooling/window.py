@@ -110,6 +110,7 @@ def average(
             {**constants, "INCLUDE_PADDING": desc.IncludePadding},
             sizes,
             split_axes=PLANES,
+            slides=True,
         ),
     )
 
@@ -127,6 +128,7 @@ def lp(desc: d.DML_LP_POOLING_OPERATOR_DESC | d.DML_LP_POOLING1_OPERATOR_DESC, b
             sizes,
             cost=1 if desc.P == 1 else 3 + desc.P.bit_length(),  # two loops over the window, and one over P's bits
             split_axes=PLANES,
+            slides=True,
         ),
     )
 
@@ -160,6 +162,7 @@ def maximum(desc: Any, builder: ProgramBuilder) -> None:
                 desc.WindowSize,
                 {**constants, **place},
                 {"INDICES_ALONE": 0, **sizes},
+                slides=True,
             ),
         )
 
@@ -292,5 +295,6 @@ def quantized_average(desc: d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
             {**constants, "INCLUDE_PADDING": desc.IncludePadding},
             sizes,
             split_axes=PLANES,
+            slides=True,
         ),
     )

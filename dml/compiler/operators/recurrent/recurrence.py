@@ -2,11 +2,13 @@
 
 If shared memory holds the state of a workgroup's sequences, each workgroup loops over the steps, in one dispatch or,
 for long loops, in several that pass the state on. Otherwise a step takes one or two dispatches. ``selection.recurrent``
-chooses. Where the input's contributions at all steps are larger than a binding, spans of steps run one after the other.
+chooses. Where the input's contributions at all steps are larger than a binding, spans of steps run one after the other;
+where a direction's weights are, each step is composed of products.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -48,6 +50,16 @@ _BY_DIRECTION = {
     "OutputSequenceTensor": 1,
     "OutputSingleTensor": 1,
     "OutputCellSingleTensor": 1,
+}
+#: Tensors with a part for each sequence, and the dimension of these.
+_BY_SEQUENCE = {
+    "InputTensor": 2,
+    "HiddenInitTensor": 2,
+    "CellMemInitTensor": 2,
+    "SequenceLengthsTensor": 3,
+    "OutputSequenceTensor": 2,
+    "OutputSingleTensor": 2,
+    "OutputCellSingleTensor": 2,
 }
 
 
@@ -138,12 +150,19 @@ def recur(
     directions, _, hidden = weights.sizes
     _, steps, batch, _ = builder["InputTensor"].sizes
     span = _steps_at_once(builder, cell)
+    if span is None:
+        _batch_by_batch(builder, desc, batch)
+        return
     if directions > 1 and (span < steps or 4 * weights.count > builder.target.max_region):
         _direction_by_direction(builder, cell, desc)
         return
     sizes = RecurrenceSizes(cell.gates, cell.phases, span, batch, hidden, directions)
     cut = recurrence_cut(builder.target, sizes)
-    bound = {"weights": read(_packed(builder, weights, sizes, cut), vector=True)}
+    packed = _packed_sizes(sizes, cut)
+    if 4 * math.prod(packed) > builder.target.max_region:
+        recur_by_parts(builder, cell, desc)
+        return
+    bound = {"weights": read(_packed(builder, weights, packed), vector=True)}
     bound.update({name: read(operand) for name, operand in (tensors or {}).items() if operand is not None})
     code, activation_constants = _activation_code(cell, desc.ActivationDescs, directions)
     recurrence = Recurrence(
@@ -161,15 +180,26 @@ def recur(
     _in_spans(recurrence, steps, is_backward=desc.Direction == _BACKWARD)
 
 
-def _steps_at_once(builder: ProgramBuilder, cell: Cell) -> int:
-    """Return the number of steps whose input contributions and outputs each fit a binding."""
+def _steps_at_once(builder: ProgramBuilder, cell: Cell) -> int | None:
+    """Return the number of steps whose input contributions and outputs each fit a binding; None if it is zero."""
     _, steps, batch, _ = builder["InputTensor"].sizes
     directions, width = builder["RecurrenceTensor"].sizes[1:3]
     sizes = (steps, directions, batch, width)
     sequence = builder.get("OutputSequenceTensor")
     operands = [words(sizes, packed_strides(sizes)), *([] if sequence is None else [sequence])]
     extents = cut_extents(operands, builder.target.max_region, (0,))
-    return extents[0] if extents else steps
+    return extents[0] if extents else None if batch > 1 else steps
+
+
+def _batch_by_batch(builder: ProgramBuilder, desc: RecurrentDesc, batch: int) -> None:
+    """Lower one half of the sequences after the other, since a single step of all is larger than a binding."""
+    half = -(-batch // 2)
+    for first, count in ((0, half), (half, batch - half)):
+        operands = dict(builder.operands)
+        for name, axis in _BY_SEQUENCE.items():
+            operand = builder.get(name)
+            operands[name] = operand and part(operand, axis, first, count)
+        lower(desc, builder.scope(operands))
 
 
 def _direction_by_direction(builder: ProgramBuilder, cell: Cell, desc: RecurrentDesc) -> None:
@@ -236,13 +266,17 @@ def _run(recurrence: Recurrence) -> None:
         _one_dispatch(recurrence)
 
 
-def _packed(builder: ProgramBuilder, weights: Operand, sizes: RecurrenceSizes, cut: RecurrenceCut) -> Operand:
-    """Return the recurrence's weights as the kernel reads them; prepared once if static."""
-    stage = builder.prepare(weights)
+def _packed_sizes(sizes: RecurrenceSizes, cut: RecurrenceCut) -> tuple[int, ...]:
+    """Return the sizes of the recurrence's weights as the kernel reads them."""
     width = 1 if cut.slices else cut.workgroup
-    shape = (sizes.directions, cut.tiles, sizes.fours, sizes.gates, cut.units, width, 4)
-    packed = stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, shape)
-    constants: dict[str, Constant] = {"HIDDEN": sizes.hidden}
+    return sizes.directions, cut.tiles, sizes.fours, sizes.gates, cut.units, width, 4
+
+
+def _packed(builder: ProgramBuilder, weights: Operand, sizes: tuple[int, ...]) -> Operand:
+    """Return the recurrence's weights in these sizes (see ``_packed_sizes``); prepared once if static."""
+    stage = builder.prepare(weights)
+    packed = stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    constants: dict[str, Constant] = {"HIDDEN": weights.sizes[-1]}
     stage.for_each("recurrent/pack.comp", packed, {"weights": weights}, constants=constants)
     return packed
 

@@ -1,7 +1,8 @@
-"""Recurrent networks with an activation that reduces over the hidden units: softmax, its logarithm, hardmax.
+"""Recurrent networks whose steps no kernel can compute alone.
 
-Such an activation needs all units of a gate, so no kernel can compute a step alone. Each step is composed of products,
-activations and element-wise kernels; the directions run one after the other.
+An activation that reduces over the hidden units (softmax, its logarithm, hardmax) needs all units of a gate; and
+weights may exceed a binding. Each step is composed of products, activations and element-wise kernels; the directions
+run one after the other.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ class _DirectionSteps:
 
 
 def recur_by_parts(builder: ProgramBuilder, cell: Cell, desc: RecurrentDesc) -> None:
-    """Lower a network with a reducing activation."""
+    """Lower a network with steps composed of products."""
     weights = drop(builder["RecurrenceTensor"], 0)
     gates = project(builder, builder["InputTensor"], joined_bias(builder, cell))
     for number in range(weights.sizes[0]):

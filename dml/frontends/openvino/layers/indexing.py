@@ -11,6 +11,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.compressed import Compressed
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.shapes import with_size
 
 UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
@@ -61,7 +62,7 @@ def one_hot(c: IrContext) -> IrValue:
         beyond = c.graph.constant(np.full((1,) * indices.rank, c.sizes[axis]), indices.data_type)
         indices = op.if_(op.less_than(indices, 0), beyond, indices)
     on, off = (c.single(k) for k in (2, 3))
-    places = indices.reshape(*c.sizes[:axis], 1, *c.sizes[axis + 1 :])
+    places = indices.reshape(*with_size(c.sizes, axis, 1))
     result = op.one_hot(places, c.sizes[axis], float(off), float(on), axis)
     return c.converted(result)
 

@@ -13,7 +13,7 @@ from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.sizes import padding
 from dml.graph.builder import Tensor
-from dml.shapes import covered_size, pooled_sizes, window_reach, with_size, with_spatial
+from dml.shapes import covered_size, pooled_sizes, replaced, window_reach, with_size, with_spatial
 
 
 @layer("Convolution", "GroupConvolution")
@@ -141,9 +141,8 @@ def adaptive_pool(c: IrContext) -> IrValue:
         if count == size:
             continue
         if size % count == 0:
-            before, after = x.sizes[:axis], x.sizes[axis + 1 :]
-            ranges = x.reshape(*before, count, size // count, *after)
-            x = op.reduce(ranges, function, [axis + 1]).reshape(*before, count, *after)
+            ranges = x.reshape(*replaced(x.sizes, axis, (count, size // count)))
+            x = op.reduce(ranges, function, [axis + 1]).reshape(*with_size(x.sizes, axis, count))
             continue
         parts = []
         for k in range(count):

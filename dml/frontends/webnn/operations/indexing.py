@@ -6,6 +6,7 @@ import dml.graph.operations as op
 from dml.arguments import checked
 from dml.frontends.webnn.operands import MLOperand
 from dml.frontends.webnn.steps import OperationBuilder, OperationStep
+from dml.shapes import replaced, with_size
 
 
 class IndexingOperations(OperationBuilder):
@@ -16,7 +17,7 @@ class IndexingOperations(OperationBuilder):
         """Return slices of the input along the axis; the indices' dimensions replace the axis."""
         step = self.step("gather", label, input=input, indices=indices)
         step.axis(axis, input)
-        shape = (*input.shape[:axis], *indices.shape, *input.shape[axis + 1 :])
+        shape = replaced(input.shape, axis, indices.shape)
         return step.output(input.data_type, shape, lambda x, i: op.gather(x, i, axis))
 
     @checked
@@ -57,7 +58,7 @@ def _one_axis(step: OperationStep, input: MLOperand, indices: MLOperand, axis: i
     """Raise DMLError for indices whose shape differs from the input's along other axes."""
     step.axis(axis, input)
     step.require(indices.rank == input.rank, f"indices must have {input.rank} dimensions, found {indices.shape}")
-    step.shape_of("indices", indices, (*input.shape[:axis], indices.shape[axis], *input.shape[axis + 1 :]))
+    step.shape_of("indices", indices, with_size(input.shape, axis, indices.shape[axis]))
 
 
 def _parts(step: OperationStep, input: MLOperand, indices: MLOperand) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from dml.frontends.webnn.numbers import cast_number
 from dml.frontends.webnn.operands import LARGEST_DIMENSION, MLOperand, is_dimension
 from dml.frontends.webnn.steps import OperationBuilder
 from dml.graph.builder import Tensor
+from dml.shapes import padded_sizes, with_size, without_axis
 
 PADDING_MODES = {
     "constant": enums.DML_PADDING_MODE_CONSTANT,
@@ -35,14 +36,10 @@ class MovementOperations(OperationBuilder):
         for item in inputs[1:]:
             step.same_types(inputs=first, other=item)
             step.require(
-                item.rank == first.rank
-                and all(
-                    a == b for index, (a, b) in enumerate(zip(item.shape, first.shape, strict=True)) if index != axis
-                ),
+                item.rank == first.rank and without_axis(item.shape, axis) == without_axis(first.shape, axis),
                 f"the shapes {first.shape} and {item.shape} may differ only along axis {axis}",
             )
-        total = sum(item.shape[axis] for item in inputs)
-        shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+        shape = with_size(first.shape, axis, sum(item.shape[axis] for item in inputs))
         return step.output(first.data_type, shape, lambda *tensors: op.join(tensors, axis))
 
     @checked
@@ -75,7 +72,7 @@ class MovementOperations(OperationBuilder):
                 mode != "reflection" or max(before, after) < size,
                 f"reflection padding of {size} elements must be smaller than {size}, found {before} and {after}",
             )
-        shape = tuple(map(sum, zip(input.shape, start, end, strict=True)))
+        shape = padded_sizes(input.shape, start, end)
         filled = cast_number(value, input.data_type).item()
 
         def lower(x: Tensor) -> Tensor:
@@ -139,7 +136,7 @@ class MovementOperations(OperationBuilder):
             step.unsigned("splits", [splits], 1)
             step.require(total % splits == 0, f"{total} elements do not split into {splits} equal chunks")
             sizes = (total // splits,) * splits
-        shapes = [(*input.shape[:axis], size, *input.shape[axis + 1 :]) for size in sizes]
+        shapes = [with_size(input.shape, axis, size) for size in sizes]
         return step.outputs(input.data_type, shapes, lambda x: op.split(x, axis, sizes))
 
     @checked

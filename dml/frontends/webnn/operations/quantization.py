@@ -10,6 +10,7 @@ from dml.arguments import checked
 from dml.frontends.webnn.operands import DATA_TYPES, FOUR_BITS, MLOperand
 from dml.frontends.webnn.steps import OperationBuilder, OperationStep
 from dml.graph.builder import Tensor
+from dml.shapes import with_size
 
 #: The operators that support blocks; only they take 4-bit types.
 _BLOCKS = enums.DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT
@@ -74,5 +75,5 @@ def _blocks(x: Tensor, sizes: tuple[int, ...]) -> Tensor:
         if 1 < part < size:
             before, after = math.prod(x.sizes[: axis + 1]), math.prod(x.sizes[axis + 1 :])
             repeated = x.reshape(before, 1, after).broadcast((before, size // part, after))
-            x = repeated.reshape(*x.sizes[:axis], size, *x.sizes[axis + 1 :])
+            x = repeated.reshape(*with_size(x.sizes, axis, size))
     return x.broadcast(sizes)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..enums import DML_DEPTH_SPACE_ORDER, DML_PADDING_MODE, DML_TENSOR_DATA_TYPE
+from ..enums import DML_DEPTH_SPACE_ORDER, DML_PADDING_MODE, DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
+from ..enums.own import OWN_OPERATOR_TYPE
 from ..tensors import DML_SCALAR_UNION
 from .base import (
     FloatArray,
@@ -17,6 +18,7 @@ from .base import (
     UIntArray,
     count_of,
     operator,
+    own_operator,
     shared_fields,
 )
 
@@ -427,3 +429,19 @@ class DML_UNFOLD_OPERATOR_DESC(FoldDesc):
     InputTensor: {batch, channels, spatial sizes}. OutputTensor: {batch, channels * window elements, windows}. The
     arrays have one item per spatial dimension.
     """
+
+
+@own_operator(OWN_OPERATOR_TYPE.OWN_OPERATOR_REDUCE_INTO_ROWS)
+class OWN_REDUCE_INTO_ROWS_OPERATOR_DESC(OperatorDesc):
+    """Copy the input, and reduce each update into the row of its column that its index names, in the order of the
+    updates. An operator of ours: front ends create it, no query lists it.
+
+    InputTensor, OutputTensor: {rows, columns}. UpdatesTensor: {updates, columns}. IndicesTensor: {updates, columns} or
+    {updates, 1}; an update with an index that is no row is dropped. Function: SUM, MULTIPLY, MAX or MIN; integers wrap.
+    """
+
+    InputTensor: Input
+    IndicesTensor: Input
+    UpdatesTensor: Input
+    OutputTensor: Output
+    Function: DML_REDUCE_FUNCTION

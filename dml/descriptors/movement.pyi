@@ -315,4 +315,13 @@ class DML_UNFOLD_OPERATOR_DESC(OperatorDesc):
     @overload
     def __init__(self, InputTensor: AnyTensor, OutputTensor: AnyTensor, DimensionCount: SupportsIndex | None, WindowSizes: Integers, Strides: Integers, Dilations: Integers, StartPadding: Integers, EndPadding: Integers) -> None: ...
 
+@dataclass(init=False, repr=False, eq=False, frozen=True)
+class OWN_REDUCE_INTO_ROWS_OPERATOR_DESC(OperatorDesc):
+    InputTensor: DML_BUFFER_TENSOR_DESC
+    IndicesTensor: DML_BUFFER_TENSOR_DESC
+    UpdatesTensor: DML_BUFFER_TENSOR_DESC
+    OutputTensor: DML_BUFFER_TENSOR_DESC
+    Function: e.DML_REDUCE_FUNCTION
+    def __init__(self, InputTensor: AnyTensor, IndicesTensor: AnyTensor, UpdatesTensor: AnyTensor, OutputTensor: AnyTensor, Function: e.DML_REDUCE_FUNCTION | Named) -> None: ...
+
 DML_SCATTER_ELEMENTS_OPERATOR_DESC = DML_SCATTER_OPERATOR_DESC

@@ -78,6 +78,21 @@ def convolution(
     return Workload(desc, ("FilterTensor", "BiasTensor"))
 
 
+def transposed_convolution(
+    inputs: int, outputs: int, side: tuple[int, int], window: tuple[int, int], stride: int
+) -> Workload:
+    """Convolve backward along the width, and along the height if ``side`` has more than one row."""
+    strides = (stride if side[0] > 1 else 1, stride)
+    sides = [(size - 1) * step + taps for size, step, taps in zip(side, strides, window, strict=True)]
+    desc = d.DML_CONVOLUTION_OPERATOR_DESC(
+        InputTensor=tensor("FLOAT32", 1, inputs, *side), FilterTensor=tensor("FLOAT32", inputs, outputs, *window),
+        BiasTensor=tensor("FLOAT32", 1, outputs, 1, 1), OutputTensor=tensor("FLOAT32", 1, outputs, *sides),
+        Strides=strides, Dilations=(1, 1), StartPadding=(0, 0), EndPadding=(0, 0), OutputPadding=(0, 0), GroupCount=1,
+        Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION, Direction=enums.DML_CONVOLUTION_DIRECTION_BACKWARD,
+    )  # fmt: skip
+    return Workload(desc, ("FilterTensor", "BiasTensor"))
+
+
 def attention(heads: int, rows: int, columns: int, *, keys: int = 0, batch: int = 1, kind: str = "FLOAT32") -> Workload:
     """Attend with ``rows`` queries per head over ``keys`` keys (0: as many as queries)."""
     x, y = (tensor(kind, batch, size, heads * columns) for size in (rows, keys or rows))
@@ -188,7 +203,7 @@ _MAKERS: Mapping[str, Callable[..., Workload]] = {
     maker.__name__: maker
     for maker in (
         gemm, integer_product, convolution, attention, recurrent, softmax, normalization, reduction, running_sum, top_k,
-        nonzero, pooling, transposition,
+        nonzero, pooling, transposed_convolution, transposition,
     )
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import descriptors as d
-from ..enums import DML_PADDING_MODE
+from ..enums import DML_PADDING_MODE, DML_REDUCE_FUNCTION
 from ..shapes import (
     depth_to_space_sizes,
     gathered_nd_sizes,
@@ -284,3 +284,14 @@ def fold(desc: d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC, check: Che
         tensor.Sizes, desc.WindowSizes, desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding
     )
     check.sizes(columns, sizes, why="batch, channels * window elements, windows")
+
+
+@rule(d.OWN_REDUCE_INTO_ROWS_OPERATOR_DESC)
+def reduce_into_rows(desc: d.OWN_REDUCE_INTO_ROWS_OPERATOR_DESC, check: Check) -> None:
+    updates, columns = desc.UpdatesTensor.Sizes
+    check.sizes("InputTensor", (desc.InputTensor.Sizes[0], columns), why="the columns of UpdatesTensor")
+    check.sizes("OutputTensor", desc.InputTensor.Sizes, why="those of InputTensor")
+    width = 1 if desc.IndicesTensor.Sizes[1] == 1 else columns
+    check.sizes("IndicesTensor", (updates, width), why="an index for each update, or for each row of them")
+    functions = [DML_REDUCE_FUNCTION[f"DML_REDUCE_FUNCTION_{name}"] for name in ("SUM", "MULTIPLY", "MAX", "MIN")]
+    check.that(desc.Function in functions, "Function", "must be SUM, MULTIPLY, MAX or MIN", desc.Function.name)

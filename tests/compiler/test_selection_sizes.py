@@ -142,7 +142,7 @@ CROSSINGS = [
     # Transposed convolutions: a U-Net's, and windows of 7 by 7 steps, which are one convolution each.
     Crossing("convolution", "_MOST_PHASES", 1, "plain", convolution(64, 32, (28, 28), (2, 2), stride=2, pads=False,
                                                                     direction=BACKWARD)),
-    Crossing("convolution", "_MOST_PHASES", 49, "plain", convolution(4, 4, (9, 9), (7, 7), stride=7, pads=False,
+    Crossing("convolution", "_MOST_PHASES", 49, "plain", convolution(4, 12, (9, 9), (7, 7), stride=7, pads=False,
                                                                      direction=BACKWARD)),
     Crossing("convolution", "_FEWEST_VECTORS", 1 << 30, "plain", convolution(32, 32, (12, 12))),
     Crossing("convolution", "_FEWEST_TERMS", 4, "discrete", convolution(1, 16, (64, 64), (1, 7))),

@@ -49,10 +49,11 @@ CROSSED = [
     ("convolution", "_FEWEST_INVOCATIONS_OF_GPUS", 0, "CONVOLUTION", "discrete"),
     ("convolution", "_FEWEST_OUTPUTS", 0, "CONVOLUTION", "discrete"),
 ]
-#: Both sides run in tests/graph/test_blocks.py, test_selection_sizes.py and test_thinned_and_flat.py.
+#: Both sides run in tests/graph/test_blocks.py, test_selection_sizes.py, test_thinned_and_flat.py and
+#: test_blocks_of_results.py.
 RUN_ELSEWHERE = {
     "stored_weights": {"_FEW_ROWS", "_FEW_ROWS_OF_CPUS", "_PART_BYTES"},
-    "convolution": {"_ADDED_SEPARATELY", "_FAR_APART"},
+    "convolution": {"_ADDED_SEPARATELY", "_BLOCKS_WEIGHTS", "_FAR_APART"},
 }
 #: Numbers that are not thresholds by size, by reason.
 NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
@@ -60,7 +61,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
         "": {"_FEWEST_LANES", "_MOST_LANES", "TRANSPOSE_WORKGROUP", "CPU_TRANSPOSED"},
         "attention": {"WORKGROUP", "_LEAST_DEPTH", "_KEYS_AT_ONCE"},
         "bytes": {"VECTOR", "TERM_ROWS", "TERM_WORKGROUP"},
-        "convolution": {"_STEPS_OF_VOLUMES", "LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
+        "convolution": {"ROW_BLOCK", "_STEPS_OF_VOLUMES", "LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
         "detection": {"BOXES_EACH"},
         "few_rows": {"_SMALL_WORKGROUP", "_LARGE_WORKGROUP"},
         "gemm": {"_NARROW_WORKGROUP", "_MATRIX_ROWS", "_MATRIX_DEPTH"},

@@ -341,8 +341,9 @@ def test_every_kernel_with_a_loop_declares_its_steps() -> None:
         "gemm/blocks.comp",
         "gemm/blocks_columns.comp",
     }  # kernels that only graphs use (tests/graph/test_blocks.py)
-    # kernels of this package's operators (tests/operators/detection/test_suppression.py)
-    looping -= {"detection/suppress.comp"}
+    # kernels of this package's operators (tests/operators: detection/test_suppression.py,
+    # movement/test_reduce_into_rows.py)
+    looping -= {"detection/suppress.comp", "movement/reduce_into_rows.comp"}
     assert set(OF_ANY_SIZE) <= looping
     told: dict[str, int] = {}
     for case in CASES.values():

@@ -17,6 +17,7 @@ from dml.conformance.subject import Subject, subjects
 from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
 from dml.descriptors.base import operators
 from dml.descriptors.detection import OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC
+from dml.descriptors.movement import OWN_REDUCE_INTO_ROWS_OPERATOR_DESC
 from dml.graph import operations as op
 from dml.tensors import numpy_dtype
 
@@ -27,7 +28,8 @@ SUBJECTS = [pytest.param(subject, id=name) for name, subject in subjects().items
 
 def test_every_operator_has_a_subject():
     found = [subject.operator for subject in subjects().values() if not issubclass(subject.operator, GraphDesc)]
-    assert found == [*operators().values(), OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC, OWN_INSERT_ROWS_OPERATOR_DESC]
+    own = [OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC, OWN_INSERT_ROWS_OPERATOR_DESC, OWN_REDUCE_INTO_ROWS_OPERATOR_DESC]
+    assert found == [*operators().values(), *own]
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dml.compiler.selection import max_steps
 from dml.compiler.selection.convolution import WindowSizes
 from dml.compiler.selection.devices import byte_matrices, profile
 from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
@@ -19,6 +20,11 @@ VECTOR = 16
 FEW_ROWS: int = threshold("bytes.FEW_ROWS")
 #: Whether CPU drivers multiply as INT32, because they split byte dot products into scalar operations.
 CPU_MULTIPLIES_WORDS: bool = threshold("bytes.CPU_MULTIPLIES_WORDS")
+
+
+#: Maximum number of rows for which CPU drivers multiply bytes as they lie in memory: to widen b to INT32 then takes
+#: longer than the product.
+CPU_FEW_ROWS: int = threshold("bytes.CPU_FEW_ROWS")
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,13 @@ def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKerne
         rule,
         lambda: [*dict(on_matrices), *dict(dots)],
     )
+
+
+def multiplies_few_rows(target: Target, all_rows: int, rows: int, k: int, size: int) -> bool:
+    """Whether the kernel for few rows of a product multiplies, where ``byte_kernel`` has none. all_rows: of the batch.
+    size: bytes of b."""
+    few = all_rows == rows <= CPU_FEW_ROWS
+    return few and not profile(target).shares_memory and k // 4 <= max_steps(target) and size <= target.max_region
 
 
 #: Input channels per group below which grouped convolutions run as INT32: vectors would be mostly empty.

@@ -152,6 +152,26 @@ def goes_by_phases(strides: Three) -> bool:
     return math.prod(strides) <= _MOST_PHASES
 
 
+#: Maximum number of output channels of one group for which CPU drivers take blocks though phases are few: each phase
+#: leaves most of the direct kernel's tile of channels empty.
+BLOCKED_OUTPUTS: int = threshold("convolution.BLOCKED_OUTPUTS")
+
+
+def prefers_blocks(target: Target, sizes: WindowSizes, phases: int) -> bool:
+    """Whether a backward convolution of several phases goes by blocks. sizes: of a phase."""
+    return phases > 1 and sizes.groups == 1 and sizes.outputs <= BLOCKED_OUTPUTS and profile(target).slow_compiler
+
+
+#: Maximum number of weights of a block's results, those beyond the filter's ends included, per weight of the filter.
+_BLOCKS_WEIGHTS = 4
+
+
+def goes_by_blocks(weights: int, copied: int) -> bool:
+    """Whether a backward convolution of too many phases is a forward one whose channels are blocks of results, with
+    ``copied`` weights: the general kernel reads each operand anew for each product."""
+    return copied <= _BLOCKS_WEIGHTS * weights
+
+
 def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
     """Return the direct kernel's tile: on a GPU the cheapest; on a CPU driver one that does not depend on the batch
     size.
@@ -434,6 +454,25 @@ def is_worth_unfolding(target: Target, sizes: WindowSizes, bits: int, *, alone: 
     copied = sizes.batch * sizes.groups * sizes.products * math.prod(sizes.places) * bits // 8
     are_apart = sizes.taps[2] >= sizes.places[2] and all(map(int.__le__, sizes.taps, sizes.strides))
     return (alone or are_apart) and sizes.outputs >= _FEWEST_OUTPUTS and copied <= target.max_region
+
+
+#: Adjacent results of a long filter along rows that are the rows of a product on CPU drivers.
+ROW_BLOCK = 32
+
+
+def goes_by_rows(target: Target, sizes: WindowSizes, bits: int, *, padded: bool) -> bool:
+    """Whether a filter of one channel along rows, too long for the direct kernel, is multiplied in blocks of adjacent
+    results: with at least as many taps as results, at most half of a block's weights are zero.
+
+    bits: of an element. Without padding, many outputs are rows of a product themselves (``is_worth_multiplying``).
+    """
+    is_long = sizes.inputs == 1 and sizes.taps[:2] == (1, 1) and sizes.taps[2] >= ROW_BLOCK
+    moves_by_one = sizes.strides[2] == sizes.dilations[2] == 1
+    if not (is_long and moves_by_one and profile(target).slow_compiler):
+        return False
+    blocks = sizes.batch * sizes.groups * math.prod(sizes.places[:2]) * -(-sizes.places[2] // ROW_BLOCK)
+    held = blocks * max((sizes.taps[2] + ROW_BLOCK - 1) * bits // 8, 4 * ROW_BLOCK * sizes.outputs)
+    return (padded or sizes.outputs < _FEWEST_OUTPUTS) and held <= target.max_region
 
 
 def implicit_tile(

@@ -8,6 +8,7 @@ unless the workgroup is a single vector.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dml.compiler.selection import fast_halves, max_steps, shuffled
@@ -443,6 +444,21 @@ def top_k_sharing(target: Target, lines: int, length: int, k: int) -> BlockShari
     while block > 2 and _sorted(target, block).steps > max_steps(target):
         block //= 2
     return _sorted(target, block)
+
+
+#: Minimum number of elements per selected one for which CPU drivers first select groups by their first elements, if
+#: more than MOST_SELECTED are.
+CPU_GROUPED_LENGTH: int = threshold("lines.CPU_GROUPED_LENGTH")
+
+
+def top_k_group(target: Target, length: int, k: int) -> int:
+    """Return the adjacent elements per group if the first ``k`` of lines are sought in the first k groups; else 1.
+
+    With the root of length / k, there are as many groups as elements in those k.
+    """
+    if profile(target).shares_memory or k <= MOST_SELECTED or length < CPU_GROUPED_LENGTH * k:
+        return 1
+    return math.isqrt(length // k)
 
 
 def _grouping_pays(lines: int, length: int, k: int) -> bool:

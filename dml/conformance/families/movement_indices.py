@@ -13,11 +13,20 @@ import numpy.typing as npt
 
 from dml import descriptors as d
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, Skip, sizes, tensor
+from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor
 from dml.conformance.references import indexing
 from dml.conformance.subject import Inputs, subject
-from dml.conformance.values import Values
-from dml.conformance.variety import AXES, SIZES, axis_of, far_integers, moved
+from dml.conformance.values import Values, filled
+from dml.conformance.variety import AXES, SIZES, axis_of, exact, far_integers, moved
+from dml.descriptors.movement import OWN_REDUCE_INTO_ROWS_OPERATOR_DESC
+from dml.enums import (
+    DML_REDUCE_FUNCTION,
+    DML_REDUCE_FUNCTION_MAX,
+    DML_REDUCE_FUNCTION_MIN,
+    DML_REDUCE_FUNCTION_MULTIPLY,
+    DML_REDUCE_FUNCTION_SUM,
+    DML_TENSOR_DATA_TYPE_INT32,
+)
 from dml.shapes import gathered_nd_sizes, gathered_sizes, ones_along, with_rank, with_size
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -245,4 +254,59 @@ subject(
     describe=_one_hot,
     inputs=_one_hot_inputs,
     reference=_hot,
+)
+
+
+#: Functions of REDUCE_INTO_ROWS, and what it does with two elements.
+_REDUCED: dict[str, tuple[DML_REDUCE_FUNCTION, Any]] = {
+    "sum": (DML_REDUCE_FUNCTION_SUM, np.add),
+    "product": (DML_REDUCE_FUNCTION_MULTIPLY, np.multiply),
+    "maximum": (DML_REDUCE_FUNCTION_MAX, np.maximum),
+    "minimum": (DML_REDUCE_FUNCTION_MIN, np.minimum),
+}
+
+
+def _into_rows(choice: Choice) -> dict[str, Any]:
+    rows, updates, columns = choice.sizes
+    return {
+        "InputTensor": tensor(choice.type, (rows, columns)),
+        "IndicesTensor": tensor(DML_TENSOR_DATA_TYPE_INT32, (updates, 1 if choice.shared else columns)),
+        "UpdatesTensor": tensor(choice.type, (updates, columns)),
+        "OutputTensor": tensor(choice.type, (rows, columns)),
+        "Function": choice.function[0],
+    }
+
+
+def _rows_inputs(desc: OWN_REDUCE_INTO_ROWS_OPERATOR_DESC, values: Values) -> Inputs:
+    rows = desc.InputTensor.Sizes[0]
+    return filled(
+        desc, lambda name, each: values.integers(each, -2, rows + 1) if name == "IndicesTensor" else values.fill(each)
+    )
+
+
+def _reduced(desc: OWN_REDUCE_INTO_ROWS_OPERATOR_DESC, inputs: Inputs) -> Expected:
+    """Expect the kernel's own order in the tensor's type: floats are equal, too."""
+    found, updates = inputs["InputTensor"].copy(), inputs["UpdatesTensor"]
+    indices = np.broadcast_to(inputs["IndicesTensor"], updates.shape)
+    combine = next(combine for function, combine in _REDUCED.values() if function == desc.Function)
+    for place in np.ndindex(*updates.shape):
+        row = indices[place]
+        if 0 <= row < len(found):
+            with np.errstate(over="ignore"):
+                found[row, place[1]] = combine(found[row, place[1]], updates[place])
+    return exact(found)
+
+
+subject(
+    OWN_REDUCE_INTO_ROWS_OPERATOR_DESC,
+    parameters={
+        "type": "InputTensor",
+        "sizes": sizes("4x9x5", "1x1x1", "7x40x1", "3x2x70"),
+        "shared": flags(),
+        "function": _REDUCED,
+    },
+    describe=_into_rows,
+    inputs=_rows_inputs,
+    reference=_reduced,
+    values=("ordinary",),
 )

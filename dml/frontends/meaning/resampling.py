@@ -23,6 +23,11 @@ from dml.shapes import with_size
 
 _Array = npt.NDArray[Any]
 
+#: Outputs of a band, whose weights are multiplied together.
+_BAND = 16
+#: The least factor by which bands shorten the sums.
+_LEAST_SAVED = 4
+
 _NEAREST: dict[str, Callable[[_Array], _Array]] = {
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
     "round_prefer_ceil": lambda x: np.floor(x + 0.5),
@@ -218,6 +223,9 @@ def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
 def _weighted(x: Tensor, dimension: int, matrix: _Array) -> Tensor:
     """Multiply one axis by a matrix of weights {output, size}."""
     output, size = matrix.shape
+    starts, reach = _bands(matrix)
+    if _LEAST_SAVED * reach <= size:
+        return _weighted_in_bands(x, dimension, matrix, starts, reach)
     factor = x.builder.constant(matrix, x.data_type).view((1, 1, output, size))
     before, after = prod(x.sizes[:dimension]), prod(x.sizes[dimension + 1 :])
     if after == 1:
@@ -226,6 +234,36 @@ def _weighted(x: Tensor, dimension: int, matrix: _Array) -> Tensor:
         flat = x.reshape(1, before, size, after)
         product = op.gemm(factor.broadcast((1, before, output, size)), flat)
     return product.reshape(*with_size(x.sizes, dimension, output))
+
+
+def _bands(matrix: _Array) -> tuple[npt.NDArray[np.int64], int]:
+    """Return the first input element of each band of outputs, and how many elements hold every band's weights."""
+    output, size = matrix.shape
+    used = [np.flatnonzero(matrix[start : start + _BAND].any(0)) for start in range(0, output, _BAND)]
+    ranges = [(found[0], found[-1] + 1) if found.size else (0, 1) for found in used]
+    reach = max(end - first for first, end in ranges)
+    return np.array([min(first, size - reach) for first, _ in ranges], np.int64), int(reach)
+
+
+def _weighted_in_bands(x: Tensor, dimension: int, matrix: _Array, starts: npt.NDArray[np.int64], reach: int) -> Tensor:
+    """Do what ``_weighted`` does, with a product per band of outputs: most weights of the matrix are zero."""
+    output, size = matrix.shape
+    bands = len(starts)
+    places = starts[:, None] + np.arange(reach)
+    padded = np.pad(matrix, ((0, bands * _BAND - output), (0, 0))).reshape(bands, _BAND, size)
+    factor = x.builder.constant(np.take_along_axis(padded, places[:, None], 2), x.data_type)
+    before, after = prod(x.sizes[:dimension]), prod(x.sizes[dimension + 1 :])
+    taken = op.gather(x.reshape(before, size, after), x.builder.constant(places.ravel()), 1)
+    if after == 1:
+        lines = taken.reshape(1, before, bands, reach).transpose(0, 2, 1, 3)
+        result = op.gemm(lines, factor.reshape(1, *factor.sizes), transpose_b=True).transpose(0, 2, 1, 3)
+    else:
+        factors = factor.broadcast((before, *factor.sizes))
+        result = op.gemm(factors, taken.reshape(before, bands, reach, after))
+    result = result.reshape(before, bands * _BAND, after)
+    if bands * _BAND > output:
+        result = op.slice_(result, (0, 0, 0), (before, output, after))
+    return result.reshape(*with_size(x.sizes, dimension, output))
 
 
 def _with_outside(x: Tensor, axis: ResizedAxis, dimension: int, outside: float) -> Tensor:

@@ -1,7 +1,8 @@
 """Scatters that DirectML lacks: with fewer updates than elements, or with updates reduced into the elements.
 
-Few updates are reduced by comparing every row with every index. Many are sorted by index first; then a scan within
-equal indices reduces them, and the last of each index writes the result.
+Few updates are reduced by comparing every row with every index, many in their order, in each column or in spans of it.
+Very many of few columns are sorted by index first; then a scan within equal indices reduces them, and the last of each
+index writes the result.
 """
 
 from __future__ import annotations
@@ -14,14 +15,26 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
+from dml.descriptors.movement import OWN_REDUCE_INTO_ROWS_OPERATOR_DESC
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.frontends.meaning.casts import as_type
 from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
 _FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
-#: The most comparisons of rows with indices; beyond, updates are sorted.
+#: Data types whose updates are reduced in their order.
+_ORDERED = tuple(
+    getattr(enums, f"DML_TENSOR_DATA_TYPE_{name}")
+    for name in ("FLOAT32", "FLOAT16", "INT32", "UINT32", "INT64", "UINT64")
+)
+#: The most comparisons of rows with indices.
 _PAIRS = 2**20
+#: The most updates of a column that are reduced one after the other, where columns do not fill a device.
+_SPAN = 2**14
+#: Columns that do.
+_COLUMNS = 64
+#: The most elements of the spans' results, unless they are fewer than ``_SPARSE`` times the updates.
+_HELD, _SPARSE = 2**22, 4
 
 
 class _Reduction(NamedTuple):
@@ -117,8 +130,11 @@ def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, u
     counts = reduction == "mean" or not use_initial
     # REDUCE sums no integers of 8 and 16 bits.
     narrow = x.desc.dtype.kind in "iu" and x.desc.dtype.itemsize < 4
-    few = x.desc.element_count * indices.sizes[0] <= _PAIRS and not narrow
-    reduced, hits = (_compared if few else _sorted)(x, indices, updates, reduction, nothing, counts)
+    if x.desc.element_count * indices.sizes[0] <= _PAIRS and not narrow:
+        way = _compared
+    else:
+        way = _sorted if _spans(x, updates) is None else _in_order
+    reduced, hits = way(x, indices, updates, reduction, nothing, counts)
     result = combine(x if use_initial else nothing.broadcast(x.sizes), reduced)
     if hits is None:
         return result
@@ -143,6 +159,58 @@ def _compared(
     if not counts:
         return reduced, None
     return reduced, op.reduce(op.cast(hit, _FLOAT32), enums.DML_REDUCE_FUNCTION_SUM, [1]).reshape(rows, columns)
+
+
+def _spans(x: Tensor, updates: Tensor) -> int | None:
+    """Return how many spans of each column are reduced in order, side by side; None if updates are sorted."""
+    if x.data_type not in _ORDERED:
+        return None
+    spans = -(-updates.sizes[0] // _SPAN)
+    if spans == 1 or spans * x.desc.element_count <= max(_HELD, _SPARSE * updates.desc.element_count):
+        return spans
+    return 1 if x.sizes[1] >= _COLUMNS else None
+
+
+def _in_order(
+    x: Tensor, indices: Tensor, updates: Tensor, reduction: str, nothing: Tensor, counts: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Do what ``_compared`` does. Each column, or span of it, is reduced one update after the other."""
+    spans = _spans(x, updates) or 1
+    halves = x.desc.dtype == np.float16  # which lose digits in many steps
+    wide, start = (op.cast(each, _FLOAT32) if halves else each for each in (updates, nothing))
+    reduced = _into_rows(start, indices, wide, x.sizes[0], spans, _REDUCTIONS[reduction].function)
+    reduced = op.cast(reduced, x.data_type) if halves else reduced
+    if not counts:
+        return reduced, None
+    zero, one = (x.builder.constant(np.full(1, number, np.float32)) for number in (0, 1))
+    ones = one.broadcast(indices.sizes)
+    return reduced, _into_rows(zero, indices, ones, x.sizes[0], spans, enums.DML_REDUCE_FUNCTION_SUM)
+
+
+def _into_rows(
+    start: Tensor, indices: Tensor, updates: Tensor, rows: int, spans: int, function: DML_REDUCE_FUNCTION
+) -> Tensor:
+    """Reduce updates {K, C} into ``rows`` rows of ``start``. spans: parts of each column that are reduced apart."""
+    columns = updates.sizes[1]
+    length = -(-updates.sizes[0] // spans)
+    if spans > 1:
+        # Update k of a column is in span k % spans; padding index -1 matches no row.
+        indices, updates = _filled(indices, 0, length * spans, -1), _filled(updates, 0, length * spans, 0)
+        indices = indices.reshape(length, spans, indices.sizes[1]).broadcast((length, spans, columns))
+        indices, updates = indices.reshape(length, spans * columns), updates.reshape(length, spans * columns)
+    table = (rows, spans * columns)
+    reduced = updates.builder.one(
+        OWN_REDUCE_INTO_ROWS_OPERATOR_DESC,
+        table,
+        updates.data_type,
+        InputTensor=start.broadcast(table),
+        IndicesTensor=indices,
+        UpdatesTensor=updates,
+        Function=function,
+    )
+    if spans == 1:
+        return reduced
+    return op.reduce(reduced.reshape(rows, spans, columns), function, [1]).reshape(rows, columns)
 
 
 def _sorted(

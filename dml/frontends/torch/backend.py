@@ -40,9 +40,9 @@ def dml(
     "RTX"})``.
 
     options: ``device``, an index, a part of a name, or a dml.Device (default: the best one); ``fallback``, False to
-    raise DMLError instead of running with PyTorch (default True); ``freeze``, True to keep the weights of the first
-    run; otherwise their bytes are compared before each run (default False). mode: from torch.compile; only "default"
-    is accepted. Raises DMLError for other options, and for a device that does not exist.
+    raise DMLError instead of running with PyTorch (default True); ``freeze``, True to keep each weight's values of
+    its first run; otherwise its bytes are compared before each run (default False). mode: from torch.compile; only
+    "default" is accepted. Raises DMLError for other options, and for a device that does not exist.
     """
     given = dict(options or {})
     device, fallback, freeze = given.pop("device", None), given.pop("fallback", True), given.pop("freeze", False)

@@ -149,13 +149,21 @@ _CHECKS = {
 }
 
 
+#: Tagged as random for its dropout, which _refuse_lost_effects excludes.
+_ATTENTION = {torch.ops.aten.scaled_dot_product_attention.default}
+
+
 class _Words:
-    """Tells which nodes of an exported program ONNX can express."""
+    """Tells which nodes of an exported program ONNX can express, except those with random numbers, which ONNX's
+    operators draw from generators of their own."""
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: fx.Node) -> bool:
         if node.op != "call_function":
             return bool(node.op == "get_attr")
-        return not isinstance(node.target, OpOverload) or bool(_registry().is_registered(node.target))
+        if not isinstance(node.target, OpOverload):
+            return True
+        is_random = torch.Tag.nondeterministic_seeded in node.target.tags and node.target not in _ATTENTION
+        return not is_random and bool(_registry().is_registered(node.target))
 
 
 @cache

@@ -15,7 +15,7 @@ from dml.api.device import Device
 from dml.errors import HRESULT, DMLError
 from dml.frontends.torch.arrays import to_tensor
 from dml.frontends.torch.export import NotTaken, exported, parts, results, to_onnx
-from dml.frontends.torch.weights import WeightedModel
+from dml.frontends.torch.weights import WeightedModel, WeightedModels
 from dml.recent import Recent
 
 #: Called with a message about operators that PyTorch runs.
@@ -111,15 +111,19 @@ class OnDevice:
         if len(computed) != len(model.graph.output):
             raise NotTaken(f"the model has {len(model.graph.output)} outputs, the program {len(computed)}")
         constant = [name for name in names if places[name] in weights and name not in written]
+
+        def make(inputs: Sequence[Any]) -> WeightedModel:
+            return WeightedModel(model, places, constant, device, inputs)
+
         try:
-            self._model = WeightedModel(model, places, constant, device, inputs, freeze=freeze)
+            self._models = WeightedModels(make, [places[name] for name in constant], inputs, freeze=freeze)
         except DMLError as error:
             if error.hresult == HRESULT.E_OUTOFMEMORY:
                 raise
             raise NotTaken(str(error)) from error
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
-        arrays = iter(self._model.run(inputs))
+        arrays = iter(self._models.run(inputs))
         return _write(inputs, [(index, self._output(arg, arrays)) for index, arg in self._outputs])
 
     def _output(self, output: Any, arrays: Any) -> Any:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dml.frontends.meaning.resampling import ROUNDINGS, ResizedAxis, nearest_elements, weights
+import dml
+from dml.frontends.meaning.resampling import ROUNDINGS, ResizedAxis, nearest_elements, resampled, weights
+from dml.graph.builder import Builder
 
 COORDINATES = (
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
@@ -67,3 +69,20 @@ def test_cubic_weights_reproduce_a_line():
     np.testing.assert_allclose(
         (weights(one, "cubic", False, False, -0.5) @ np.arange(12.0))[inside], places[inside], rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize(("size", "output"), [(300, 131), (300, 400), (40, 33), (257, 16), (97, 1)])
+def test_bands_of_weights_give_the_product_with_the_whole_matrix(device, size, output, mode, dimension):
+    """Most weights are zero in the first two; a band is short, whole, or all that there is."""
+    sizes = [3, 5, 7]
+    sizes[dimension] = size
+    x = np.random.default_rng(1).standard_normal(sizes).astype(np.float32)
+    one = axis(size, output)
+    builder = Builder(device)
+    result = resampled(builder.input("x", x.shape, dml.data_type_of(x.dtype)), {dimension: one}, mode, antialias=True)
+    found = builder.compile({"y": result}).dispatch({"x": x})["y"]
+    matrix = weights(one, mode, True, False, -0.75)
+    expected = np.moveaxis(np.tensordot(x.astype(np.float64), matrix, (dimension, 1)), -1, dimension)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

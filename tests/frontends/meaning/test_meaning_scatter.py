@@ -1,4 +1,4 @@
-"""Scatters that reduce, compared with NumPy in float64: by comparisons and by a sort."""
+"""Scatters that reduce, compared with NumPy in float64: compared, in order, in spans of columns, and sorted."""
 
 from __future__ import annotations
 
@@ -20,6 +20,19 @@ RNG = np.random.default_rng(41)
 UFUNCS: dict[str, Any] = {
     "sum": np.add, "mean": np.add, "sub": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
 }  # fmt: skip
+
+#: Ways to reduce, and the numbers that lead to them.
+WAYS: dict[str, dict[str, Any]] = {
+    "compared": {},
+    "in order": {"_PAIRS": 0},
+    "in spans": {"_PAIRS": 0, "_SPAN": 4},
+    "sorted": {"_PAIRS": 0, "_ORDERED": ()},
+}
+
+
+def force(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    for name, value in WAYS[way].items():
+        monkeypatch.setattr(scatter, name, value)
 
 
 def numbers(kind: str, *sizes: int) -> Array:
@@ -64,7 +77,7 @@ def run(device: dml.Device, inputs: list[Array], make: Callable[..., Any]) -> Ar
     return found
 
 
-@pytest.mark.parametrize("pairs", [0, scatter._PAIRS], ids=["sorted", "compared"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("use_initial", [True, False])
 @pytest.mark.parametrize(
     "kind, reduction",
@@ -74,10 +87,10 @@ def run(device: dml.Device, inputs: list[Array], make: Callable[..., Any]) -> Ar
     ],
 )
 def test_elements(
-    device: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, reduction: str, use_initial: bool, pairs: int
+    device: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, reduction: str, use_initial: bool, way: str
 ) -> None:
     """Indices repeat, are negative or out of range, and some rows get no update."""
-    monkeypatch.setattr(scatter, "_PAIRS", pairs)
+    force(monkeypatch, way)
     x, updates = numbers(kind, 11, 5), numbers(kind, 13, 5)
     indices = RNG.integers(-14, 13, (13, 5)).astype(np.int32)
     found = run(
@@ -88,14 +101,14 @@ def test_elements(
     check(found, reduced(x, indices, updates, reduction, use_initial))
 
 
-@pytest.mark.parametrize("pairs", [0, scatter._PAIRS], ids=["sorted", "compared"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("use_initial", [True, False])
 @pytest.mark.parametrize("reduction", scatter.REDUCTIONS)
 @pytest.mark.parametrize("count", [1, 37])
 def test_parts(
-    device: dml.Device, monkeypatch: pytest.MonkeyPatch, count: int, reduction: str, use_initial: bool, pairs: int
+    device: dml.Device, monkeypatch: pytest.MonkeyPatch, count: int, reduction: str, use_initial: bool, way: str
 ) -> None:
-    monkeypatch.setattr(scatter, "_PAIRS", pairs)
+    force(monkeypatch, way)
     x, updates = numbers("float32", 3, 4, 5), numbers("float32", count, 5)
     indices = np.stack([RNG.integers(-3, 3, count), RNG.integers(-4, 4, count)], 1).astype(np.int64)
     found = run(
@@ -124,13 +137,27 @@ def test_a_large_scatter_of_elements(device: dml.Device) -> None:
     check(found, expected)
 
 
+@pytest.mark.parametrize("rows, spans", [(400_000, 5), (2_000_000, None)])
+def test_few_columns_are_reduced_in_spans_or_sorted(device: dml.Device, rows: int, spans: int | None) -> None:
+    """Spans whose results would be many more than the updates are not."""
+    x, updates, indices = numbers("float32", rows), numbers("float32", 70_000), RNG.integers(0, rows, 70_000)
+    builder = Builder(device)
+    shapes = [builder.input(name, (len(array), 1), "FLOAT32") for name, array in (("x", x), ("updates", updates))]
+    assert scatter._spans(shapes[0], shapes[1]) == spans
+    found = run(device, [x, indices, updates], lambda *given: scatter.reduced_elements(*given, 0, "sum"))
+    expected = x.astype(np.float64)
+    np.add.at(expected, indices, updates.astype(np.float64))
+    check(found, expected)
+
+
+@pytest.mark.parametrize("way", ["in order", "in spans", "sorted"])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("reduction", ["mean", "max"])
 def test_tensors_larger_than_a_binding(
-    seen_as: Callable[..., dml.Device], monkeypatch: pytest.MonkeyPatch, reduction: str, shared: bool
+    seen_as: Callable[..., dml.Device], monkeypatch: pytest.MonkeyPatch, reduction: str, shared: bool, way: str
 ) -> None:
     """Each tensor exceeds a binding of 1 KiB; a line of indices does not."""
-    monkeypatch.setattr(scatter, "_PAIRS", 0)
+    force(monkeypatch, way)
     own, most = Target(), 1024
     small = seen_as(max_storage_buffer_range=most + own.max_storage_buffer_range - own.max_region)
     x, updates = numbers("float32", 31, 17), numbers("float32", 43, 17)

@@ -30,6 +30,21 @@ def test_einsum(device, tmp_path, equation, shapes):
     both(device, tmp_path, lambda *x: o.einsum(list(x), equation), *(random(*shape) for shape in shapes))
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_products_of_integers(device, tmp_path, kind):
+    """BigBird's random masks are products of integers."""
+    a, b = (np.random.default_rng(5).integers(-9, 9, sizes).astype(kind) for sizes in ((2, 3, 4), (2, 4, 5)))
+
+    def make(a, b):
+        turned = o.transpose(a, np.int64([0, 2, 1]))
+        return [
+            o.einsum([a, b], "bij,bjk->bki"), o.einsum([a, b], "bij,bkl->bijl"),
+            o.matmul(a, b, False, False), o.matmul(turned, b, True, False),
+        ]  # fmt: skip
+
+    both(device, tmp_path, make, a, b)
+
+
 @pytest.mark.parametrize("kind", ["dft", "idft"])
 def test_fourier_transforms(device, tmp_path, kind):
     """One axis, several axes, and signals that are truncated or padded with zeros."""

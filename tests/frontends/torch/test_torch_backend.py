@@ -238,6 +238,52 @@ def test_frozen_weights_stay(compiled):
         torch.testing.assert_close(run(x), before, **NEAR)
 
 
+def test_random_numbers_are_drawn_by_pytorch(compiled):
+    """The rest of the graph runs on the device, and a seed gives eager PyTorch's numbers."""
+
+    def model(x):
+        y = torch.tanh(x * 2)
+        return torch.sigmoid(y + torch.randn_like(y) * torch.rand(3)) * 3
+
+    run, x = compiled(model), torch.randn(2, 3)
+    torch.manual_seed(5)
+    with stays("aten.rand.default, aten.randn_like.default run with PyTorch, the rest in 2 parts on the device"):
+        found = run(x)
+    torch.manual_seed(5)
+    torch.testing.assert_close(found, model(x), **NEAR)
+
+
+class Broken(nn.Module):
+    """A layer that dynamo compiles by itself, once for all modules of its structure."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        torch._dynamo.graph_break()
+        return torch.tanh(self.linear(x))
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+@pytest.mark.parametrize("most", [2, 3])
+def test_modules_that_share_a_graph_keep_their_weights(compiled, monkeypatch, freeze, most):
+    """most: below and at the number of modules. Replaced tensors take the place of those that are gone."""
+    monkeypatch.setattr(weights, "_MOST_SETS", most)
+    made, prepared = exports(monkeypatch), []
+    monkeypatch.setattr(weights, "prepare", lambda *given, **more: prepared.append(0) or prepare(*given, **more))
+    model = nn.Sequential(*[Broken() for _ in range(3)]).eval()
+    run = compiled(model, fallback=False, freeze=freeze)
+    for _ in range(3):
+        check(model, run, torch.randn(2, 4))
+    assert len(made) == 1
+    assert most == 2 or len(prepared) == 3
+    model[1].linear.weight = nn.Parameter(torch.randn(4, 4))
+    for _ in range(2):
+        check(model, run, torch.randn(2, 4))
+    assert most == 2 or len(prepared) == 4
+
+
 @pytest.mark.parametrize("model", [nn.LayerNorm(4), nn.BatchNorm1d(4), nn.Sequential(nn.Linear(4, 4), nn.RMSNorm(4))])
 def test_normalizations_of_dynamic_graphs(device, monkeypatch, model):
     """dynamic=True makes epsilon an argument."""

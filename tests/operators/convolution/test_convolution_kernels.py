@@ -66,7 +66,7 @@ def test_kernels_of_gpus(as_discrete, case, direction):
 @pytest.mark.parametrize(
     "case",
     [
-        of(1, 5, 3, (40,), (90,), strides=(37,), start=(9,)),
+        of(1, 5, 3, (40,), (90,), strides=(37,), dilations=(2,), start=(9,)),
         of(2, 3, 2, (5, 4), (7, 16), strides=(5, 8), start=(2, 3), end=(1, 9), output_padding=(3, 1)),
         of(3, 2, 1, (4, 6), (9, 11), strides=(6, 10), dilations=(4, 3), start=(5, 7)),
         of(1, 2, 4, (3, 2, 5), (2, 5, 7), strides=(2, 4, 6), dilations=(3, 6, 4), end=(1, 0, 2)),

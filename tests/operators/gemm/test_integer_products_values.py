@@ -40,7 +40,17 @@ def aligned(values, rank, axis):
 @pytest.mark.parametrize("b_type", EIGHT_BITS)
 @pytest.mark.parametrize(
     "batch, m, k, n, rank, per",
-    [((), 5, 9, 6, 2, True), ((3,), 1, 70, 33, 1, False), ((2, 2), 36, 40, 36, 4, True), ((1, 2), 7, 3, 1, None, None)],
+    [
+        ((), 5, 9, 6, 2, True),
+        ((3,), 1, 70, 33, 1, False),
+        ((2, 2), 36, 40, 36, 4, True),
+        ((1, 2), 7, 3, 1, None, None),
+        # few rows of one matrix of whole words
+        ((), 1, 40, 36, 2, True),
+        ((1,), 3, 8, 44, 1, False),
+        ((1, 1), 32, 12, 8, None, None),
+        ((), 33, 12, 8, 2, True),
+    ],
 )
 @pytest.mark.parametrize("layout", ["packed", "padded"])
 def test_matrix_multiply_integer(device, as_discrete, a_type, b_type, batch, m, k, n, rank, per, layout):
@@ -66,7 +76,8 @@ def test_matrix_multiply_integer(device, as_discrete, a_type, b_type, batch, m, 
 @pytest.mark.parametrize("types", [("INT8", "INT8", "INT8"), ("UINT8", "INT8", "UINT8"), ("UINT8", "UINT8", "INT8")])
 @pytest.mark.parametrize("zero_points", [False, True])
 @pytest.mark.parametrize(
-    "batch, m, k, n, rank, per", [((), 5, 9, 7, 2, True), ((2,), 34, 20, 33, 4, True), ((1, 2), 3, 4, 8, 1, False)]
+    "batch, m, k, n, rank, per",
+    [((), 5, 9, 7, 2, True), ((2,), 34, 20, 33, 4, True), ((1, 2), 3, 4, 8, 1, False), ((1,), 6, 20, 28, 2, True)],
 )
 def test_quantized_linear_matrix_multiply(device, types, zero_points, batch, m, k, n, rank, per):
     rng = np.random.default_rng(1)
@@ -104,9 +115,28 @@ def test_matrix_multiply_integer_to_float(device, integer, dtype, zero_points, b
     check_product_to_float(device, integer, dtype, zero_points, bias, rank, per, 9)
 
 
-def check_product_to_float(device, integer, dtype, zero_points, bias, rank, per, n):
+@pytest.mark.parametrize("integer", EIGHT_BITS)
+@pytest.mark.parametrize("zero_points, bias, rank, per", [(True, True, 2, True), (False, False, 1, False)])
+def test_few_rows_to_float(device, integer, zero_points, bias, rank, per):
+    check_product_to_float(device, integer, "FLOAT32", zero_points, bias, rank, per, 8, (1,), 16)
+
+
+def test_few_rows_read_bytes_as_they_lie():
+    """CPU drivers widen no copy of b; for more rows, or columns that are no words, they do."""
+
+    def labels(m, n):
+        desc = dml.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(
+            ATensor=tensor("UINT8", (m, 64)), BTensor=tensor("INT8", (64, n)), OutputTensor=tensor("INT32", (m, n))
+        )
+        return [dispatch.label for dispatch in compile_operator(desc, Target(DeviceClass.CPU)).dispatches]
+
+    assert labels(32, 64)[-1] == "gemm/bytes_few.comp"
+    assert "gemm/bytes_few.comp" not in labels(33, 64) + labels(2, 66)
+
+
+def check_product_to_float(device, integer, dtype, zero_points, bias, rank, per, n, batch=(2,), k=13):
     rng = np.random.default_rng(2)
-    batch, m, k = (2,), 6, 13
+    m = 6
     high = 100 if dtype == "FLOAT16" else np.iinfo(np.dtype(integer.lower())).max // 2
     a, b = (random(rng, integer, (*batch, *sizes), -high, high) for sizes in ((m, k), (k, n)))
     inputs = {"ATensor": a, "BTensor": b}

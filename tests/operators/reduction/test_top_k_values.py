@@ -81,7 +81,8 @@ def test_dimension_counts(device: dml.Device, rank: int) -> None:
 @pytest.mark.parametrize(
     "sizes, axis, k",
     [((1,), 0, 1), ((2,), 0, 1), ((3, 1024), 1, 1024), ((2, 1025), 1, 1), ((5000,), 0, 5000), ((3, 3000), 1, 2050),
-     ((50000,), 0, 7), ((4100, 2), 0, 100), ((1000, 3), 1, 2), ((4, 129), 1, 100), ((130000,), 0, 700)],
+     ((50000,), 0, 7), ((4100, 2), 0, 100), ((1000, 3), 1, 2), ((4, 129), 1, 100), ((130000,), 0, 700),
+     ((3, 9001), 1, 700), ((5000, 2), 0, 129)],
 )  # fmt: skip
 def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axis: int, k: int) -> None:
     """Covers one block and several, and K from 1 to the whole line, with many ties."""
@@ -117,6 +118,21 @@ def test_the_first_of_groups_go_by_the_total_order(device: dml.Device) -> None:
         for direction in (UP, DOWN):
             found = harness.run(device, describe(like(line), 0, 120, direction), {"InputTensor": line})
             check(found, line, 0, 120, direction)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "INT64", "UINT8"])
+def test_many_of_a_long_line_are_in_as_many_groups(device: dml.Device, dtype: str) -> None:
+    """CPU drivers seek the first groups by their first elements, then the first elements in these and in the rest."""
+    kind = dml.numpy_dtype(tensor(dtype, (1,)).DataType)
+    special = np.array([1, np.nan, -np.inf, 1, np.inf, 2, -0.0, 0] if kind.kind == "f" else [1, 0, 5, 1, 7, 7], kind)
+    lines = [np.resize(special, 5003), np.arange(5003).astype(kind), -np.arange(5003).astype(kind), np.ones(5003, kind)]
+    x = np.stack(lines).reshape(2, 2, 5003)
+    for direction in (UP, DOWN):
+        desc = describe(like(x, "padded"), 2, 300, direction, "UINT64", "padded")
+        compiled = device.compile_operator(device.create_operator(desc))
+        labels = [dispatch.label for dispatch in compiled.program.dispatches]
+        assert ("elementwise/elementwise.comp" in labels) == device.vulkan.target.is_cpu
+        check(compiled.dispatch({"InputTensor": x}), x, 2, 300, direction)
 
 
 def test_special_values(device: dml.Device) -> None:

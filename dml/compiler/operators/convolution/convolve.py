@@ -15,6 +15,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.clips import bounds_of, within
+from dml.compiler.operators.convolution.blocks import from_blocks, in_blocks, in_blocks_of_rows
 from dml.compiler.operators.convolution.depthwise import depthwise, in_fours
 from dml.compiler.operators.convolution.direct import direct
 from dml.compiler.operators.convolution.general import general
@@ -36,9 +37,11 @@ from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import fast_replace
 from dml.compiler.scalar import Expression, Leaf, node, substitute
 from dml.compiler.selection.convolution import (
+    ROW_BLOCK,
     clips_results,
     depthwise_tile,
     direct_tile,
+    goes_by_rows,
     implicit_matrix_tile,
     implicit_tile,
     is_cheaper_by_winograd,
@@ -46,6 +49,7 @@ from dml.compiler.selection.convolution import (
     is_worth_thinning,
     is_worth_unfolding,
     joins_images,
+    prefers_blocks,
 )
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16
@@ -96,6 +100,12 @@ def _sum_of(builder: ProgramBuilder, summands: list[Convolution], finish: Expres
 def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
     """Compute a convolution whose tensors fit bindings."""
     sums = windowed_sums(convolution)
+    if convolution.geometry.backward and (sums is None or prefers_blocks(builder.target, sums[0].sizes, len(sums))):
+        blocks = in_blocks(builder, convolution)
+        if blocks is not None:
+            convolve(builder, blocks, Leaf(0))
+            from_blocks(builder, blocks.result, convolution, convolution.geometry.strides, finish)
+            return
     if sums is None:
         general(builder, convolution, finish)
         return
@@ -130,6 +140,10 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         return
     directs = _of_all(direct_tile(builder.target, each.sizes) for each in sums)
     alone = directs is None
+    padded = any(sums[0].windows.padding)
+    if alone and len(sums) == 1 and goes_by_rows(builder.target, sums[0].sizes, bits, padded=padded):
+        _along_rows(builder, convolution, finish)
+        return
     if len(sums) == 1 and is_worth_multiplying(sums[0].sizes, alone=alone):
         line = with_taps_as_channels(sums[0])
         if line is not None and is_product(line):
@@ -151,6 +165,17 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         return
     for each, best in zip(sums, directs, strict=True):
         direct(builder, each, best, finish)
+
+
+def _along_rows(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
+    """Multiply a long filter along rows by windows of x, for a block of adjacent results at a time."""
+    blocks = in_blocks_of_rows(builder, convolution)
+    [sums] = windowed_sums(blocks) or []
+    line = with_taps_as_channels(sums)
+    columns = line if line is not None and is_product(line) else unfolded(builder, sums)
+    assert columns is not None  # blocks are packed
+    by_product(builder, columns, Leaf(0))
+    from_blocks(builder, blocks.result, convolution, (1, 1, ROW_BLOCK), finish)
 
 
 def _of_all(tiles: Iterable[_Tile | None]) -> list[_Tile] | None:

@@ -59,8 +59,7 @@ class WindowedSum:
 
 
 def windowed_sums(convolution: Convolution) -> list[WindowedSum] | None:
-    """Return the sums that together make the convolution's result; None if there are too many, or if a result has no
-    window."""
+    """Return the sums that together make the convolution's result; None if there are too many."""
     geometry, weights, taps = convolution.geometry, convolution.weights_by_group, three(convolution.weights.sizes[2:])
     if not geometry.backward:
         if any(geometry.output_padding):
@@ -68,10 +67,9 @@ def windowed_sums(convolution: Convolution) -> list[WindowedSum] | None:
         sizes = three(convolution.x.sizes[2:]), three(convolution.result.sizes[2:])
         found = [(_within(_forward(taps, geometry), *sizes), convolution.result)]
     else:
-        phases = _phases(taps, geometry, convolution.result) if goes_by_phases(geometry.strides) else None
-        if phases is None:
+        if not goes_by_phases(geometry.strides):
             return None
-        found = phases
+        found = _phases(taps, geometry, convolution)
     return [WindowedSum(convolution.x, weights, convolution.bias, result, windows) for windows, result in found]
 
 
@@ -97,16 +95,14 @@ def _within(windows: Windows, x: Three, result: Three) -> Windows:
     return Windows(taken, firsts, windows.step, windows.strides, dilations, padding)
 
 
-def _phases(taps: Three, geometry: Geometry, result: Operand) -> list[tuple[Windows, Operand]] | None:
-    """Return the windows of each phase of a backward convolution, with its results; None if some results have no
-    window.
+def _phases(taps: Three, geometry: Geometry, convolution: Convolution) -> list[tuple[Windows, Operand]]:
+    """Return the windows of each phase of a backward convolution, with its results.
 
     Backward, each element of x adds a window to the result. Results at the same position modulo the stride use the same
     taps: they form a forward convolution of stride one, with those taps reversed.
     """
-    axes = [_phases_of_axis(taps, geometry, result.sizes[2 + axis], axis) for axis in range(3)]
-    if not all(axes):
-        return None
+    x, result = convolution.x, convolution.result
+    axes = [_phases_of_axis(taps, geometry, x.sizes[2 + axis], result.sizes[2 + axis], axis) for axis in range(3)]
     found = []
     for phase in itertools.product(*axes):
         counts, firsts, steps, dilations, padding = (
@@ -131,17 +127,17 @@ class AxisPhase:
     padding: int
 
 
-def _phases_of_axis(taps: Three, geometry: Geometry, size: int, axis: int) -> list[AxisPhase]:
-    """Return a phase per position modulo the stride; none at all if one of them has no tap, so that its results are
-    just the bias."""
+def _phases_of_axis(taps: Three, geometry: Geometry, length: int, size: int, axis: int) -> list[AxisPhase]:
+    """Return a phase per position modulo the stride. length, size: of x and the result."""
     count, stride, dilation = taps[axis], geometry.strides[axis], geometry.dilations[axis]
     between = stride // math.gcd(stride, dilation)  # distance between adjacent taps of a phase
     found = []
     for place in range(min(stride, size)):
         last_first = reversed(range(count))
         used = [tap for tap in last_first if (place + geometry.padding[axis] - tap * dilation) % stride == 0]
-        if not used:
-            return []
+        if not used:  # the sums are zero: a tap beyond the end of x
+            found.append(AxisPhase(place, 1, 0, 1, 1, -length))
+            continue
         ahead = (place + geometry.padding[axis] - used[0] * dilation) // stride
         first, step = (count - 1 - used[0], between) if geometry.flipped else (used[0], -between)
         found.append(AxisPhase(place, len(used), first, step, between * dilation // stride, -ahead))

@@ -11,6 +11,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import MATH
+from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.elementwise.linear_quantization import difference, quantized
 from dml.compiler.operators.gemm.bytes import Bytes, product_of_bytes
@@ -19,8 +20,15 @@ from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.operators.movement.views import part
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
+from dml.compiler.selection import lanes
+from dml.compiler.selection.bytes import multiplies_few_rows
 from dml.compiler.selection.stored_weights import columns_in_part, keeps_wider
-from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32
+from dml.enums import (
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_INT8,
+    DML_TENSOR_DATA_TYPE_INT32,
+    DML_TENSOR_DATA_TYPE_UINT32,
+)
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
@@ -125,6 +133,8 @@ def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
     factors = Bytes(a, rows), Bytes(transposed(b), columns and transposed(columns))
     if product_of_bytes(builder, *factors, result, finish.expression, finish.extra_operands):
         return
+    if _product_of_few_rows(builder, result, finish):
+        return
     a = without_zero_point(builder, a, points[0], -2)
     columns = points[1] and along_dimension(points[1], b.rank, -1)
     for of_part in _columns(builder, b):
@@ -137,6 +147,47 @@ def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
         sums = builder.temporary(DML_TENSOR_DATA_TYPE_INT32, own_result.sizes)
         matmul(builder, a, own_b, None, sums)
         finish.columns(result, *of_part).of(builder, sums, own_result)
+
+
+def _product_of_few_rows(builder: ProgramBuilder, result: Operand, finish: Finish) -> bool:
+    """Do what ``_product`` does for few rows and one matrix of bytes, read as they lie in memory; return False if
+    another kernel is chosen."""
+    a, b, point = builder["ATensor"], builder["BTensor"], builder.get("BZeroPointTensor")
+    rows, columns = result.sizes[-2:]
+    k, step, target = a.sizes[-1], b.strides[-2], builder.target
+    in_words = b.strides[-1] == 1 and not any(number % 4 for number in (b.base, step, columns, k))
+    if not in_words or not multiplies_few_rows(target, result.count // columns, rows, k, b.region.size):
+        return False
+    a = without_zero_point(builder, a, builder.get("AZeroPointTensor"), -2)
+    words = b.as_type(DML_TENSOR_DATA_TYPE_UINT32).view((k, columns // 4), (step // 4, 1), b.base // 4 - b.base)
+    sums = result
+    if not isinstance(finish.expression, Leaf):
+        sums = builder.temporary(DML_TENSOR_DATA_TYPE_INT32, result.sizes)
+    tensors = {
+        "a": read(a.view((rows, k), a.strides[-2:]), vector=True),
+        "b": read(words),
+        "result": write(sums.view((rows, columns), sums.strides[-2:])),
+    }
+    if point is not None:
+        point = along_dimension(point, 1, 0).broadcast((columns,))
+        tensors["zero"] = read(point)
+    builder.dispatch(
+        "gemm/bytes_few.comp",
+        tensors,
+        space=(columns // 4,),
+        workgroup=lanes(target),
+        constants={"K": k, "M": rows},
+        defines={
+            "ROWS": f"{1 << (rows - 1).bit_length()}u",
+            "SIGNED": int(b.data_type == DML_TENSOR_DATA_TYPE_INT8),
+            "HAS_ZERO": int(point is not None),
+        },
+        steps=k // 4,
+        each=16 * rows,
+    )
+    if sums is not result:
+        finish.of(builder, sums, result)
+    return True
 
 
 @lowering(d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, epilogue=Epilogues.ANY)
@@ -196,7 +247,9 @@ def _product_to_float(builder: ProgramBuilder, result: Operand, bias: Operand | 
     rows, columns = builder.get("AZeroPointTensor"), builder.get("BZeroPointTensor")
     rows, columns = rows and along_dimension(rows, a.rank, -2), columns and along_dimension(columns, b.rank, -1)
     factors = Bytes(a, rows), Bytes(transposed(b), columns and transposed(columns))
-    return product_of_bytes(builder, *factors, result, finish, scales)
+    if product_of_bytes(builder, *factors, result, finish, scales):
+        return True
+    return _product_of_few_rows(builder, result, Finish(finish, scales))
 
 
 def _parameters(builder: ProgramBuilder, which: str, rank: int, axis: int) -> list[Operand]:

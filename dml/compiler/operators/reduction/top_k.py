@@ -15,12 +15,12 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import copy
+from dml.compiler.operators.movement.views import copy, raw
 from dml.compiler.operators.reduction.lines import lines_along
 from dml.compiler.operators.reduction.monoids import ORDER
 from dml.compiler.parts import cut, in_parts, words
 from dml.compiler.program import Operand
-from dml.compiler.selection.lines import MOST_GROUPS, top_k_sharing
+from dml.compiler.selection.lines import MOST_GROUPS, top_k_group, top_k_sharing
 from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC, DML_TOP_K_OPERATOR_DESC
 from dml.tensors import packed_strides
 
@@ -83,10 +83,63 @@ def _has_wide_keys(x: Operand) -> bool:
 
 def _top_k(builder: ProgramBuilder, x: Operand, values: Operand, indices: Operand, k: int, *, largest: bool) -> None:
     """Select along the last dimension."""
+    group = top_k_group(builder.target, x.sizes[-1], k)
+    if group > 1:
+        _top_k_of_groups(builder, x, values, indices, k, group, largest=largest)
+        return
     search = _LineSearch(builder, x, values, indices, k, largest)
     runs = search.first_of_blocks()
     while runs.entries is not None:
         runs = search.merge(runs, runs.entries)
+
+
+def _top_k_of_groups(
+    builder: ProgramBuilder, x: Operand, values: Operand, indices: Operand, k: int, size: int, *, largest: bool
+) -> None:
+    """Select among the elements of the k groups of ``size`` adjacent elements whose first elements in order come first,
+    and of an incomplete group at the end: all other elements come after those k.
+
+    Of equal first elements those of earlier groups come first, and the groups are brought back into their order: equal
+    elements keep theirs.
+    """
+    *outer, length = x.sizes
+    axis, groups = len(outer), length // size
+    number = enums.DML_TENSOR_DATA_TYPE_UINT32
+
+    def first(source: Operand, count: int, largest: bool) -> tuple[Operand, Operand]:
+        found = builder.temporary(source.data_type, (*source.sizes[:-1], count))
+        places = builder.temporary(number, found.sizes)
+        top_k(builder, source, found, places, source.rank - 1, count, largest=largest)
+        return found, places
+
+    step = x.strides[-1]
+    grouped = x.view((*outer, groups, size), (*x.strides[:-1], size * step, step))
+    heads, _ = first(grouped, 1, largest)
+    _, chosen = first(heads.view((*outer, groups), heads.strides[:-1]), k, largest)
+    chosen, _ = first(chosen, k, largest=False)
+    candidates = builder.temporary(x.data_type, (*outer, k * size + length % size))
+    line = "".join(f"c[{d}], " for d in range(axis))
+    place = f"""uint place(uint c[{axis + 1}], uint p) {{
+    uint group = p / GROUP;
+    if (group >= KEPT) return p - KEPT * GROUP + GROUPS * GROUP;
+    return chosen_load(chosen_at(uint[{axis + 1}]({line}group))) * GROUP + p % GROUP;
+}}
+"""
+    constants = {"GROUP": size, "KEPT": k, "GROUPS": groups}
+    elements = f"""result_VALUE value(uint c[{axis + 1}]) {{
+    return source_load(source_at(uint[{axis + 1}]({line}place(c, c[{axis}]))));
+}}"""
+    kernel = "elementwise/elementwise.comp"
+    tensors = {"source": raw(x), "chosen": chosen}
+    builder.for_each(kernel, raw(candidates), tensors, constants=constants, code=place + elements)
+    places = builder.temporary(number, indices.sizes)
+    top_k(builder, candidates, values, places, axis, k, largest=largest)
+    index = "uvec2(i, 0u)" if DATA_TYPES[indices.data_type].bits == 64 else "i"
+    own = f"""result_VALUE value(uint c[{axis + 1}]) {{
+    uint i = place(c, places_load(places_at(c)));
+    return {index};
+}}"""
+    builder.for_each(kernel, raw(indices), {"places": places, "chosen": chosen}, constants=constants, code=place + own)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -302,6 +303,15 @@ def test_pooling_windows_of_no_size_are_refused(device: dml.Device) -> None:
         model, given = node_model(op, inputs, {"y": (4, np.float32)}, domain="", version=19, **more)
         with pytest.raises(dml.DMLError, match=r"a window of [45] does not fit 3 elements and their padding"):
             prepare(model, device, fallback=False).run(given)
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 6, 2), (1, 5, 6, 3), (1, 5, 2)])
+def test_a_grid_that_does_not_fit_is_refused(device: dml.Device, shape: tuple[int, ...]) -> None:
+    inputs = {"x": np.zeros((1, 3, 4, 4), np.float32), "grid": np.zeros(shape, np.float32)}
+    model, given = node_model("GridSample", inputs, {"y": (4, np.float32)}, domain="", version=20)
+    message = f"a grid of shape {shape} does not fit a tensor of shape (1, 3, 4, 4)"
+    with pytest.raises(dml.DMLError, match=re.escape(message)):
+        prepare(model, device, fallback=False).run(given)
 
 
 @pytest.mark.filterwarnings("error")

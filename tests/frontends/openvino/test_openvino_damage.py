@@ -99,6 +99,28 @@ def test_what_is_wrong_is_told(device: dml.Device, tmp_path: Path, what: str) ->
         read_model(path).compile(device)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: o.split(x, np.array(1), 2).output(0),
+        lambda x: o.cum_sum(x, np.array(1)),
+        lambda x: o.swish(x, np.float32(2)),
+    ],
+)
+def test_an_empty_constant_in_place_of_a_number(device: dml.Device, tmp_path: Path, make: Callable[[Any], Any]) -> None:
+    path = saved(tmp_path, make)
+    text = path.read_text("utf-8")
+    for pattern, replacement in (
+        (r'shape="" offset="0" size="\d"', 'shape="0" offset="0" size="0"'),
+        (r'(?s)(type="Const".*?<port id="0" precision="\w+") ?/>', r"\1><dim>0</dim></port>"),
+    ):
+        text, count = re.subn(pattern, replacement, text)
+        assert count == 1
+    path.write_text(text, "utf-8")
+    with pytest.raises(dml.DMLError, match="input 1 must hold a number, found an empty constant"):
+        read_model(path).compile(device)
+
+
 @pytest.mark.parametrize("layer", [o.multiply, o.subtract, lambda a, b: o.matmul(a, b, False, False)])
 def test_a_missing_input(device: dml.Device, tmp_path: Path, layer: Callable[[Any, Any], Any]) -> None:
     path = saved(tmp_path, lambda x: layer(x, x))

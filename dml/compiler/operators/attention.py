@@ -45,11 +45,11 @@ _MASK_RANKS = {
 #: Maximum bytes of scores in memory at once, half of them before their softmax.
 MOST_SCORES = 128 << 20
 
-AttentionDesc = DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
+_Attention = DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 
 
 @lowering(DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC)
-def attention(desc: AttentionDesc, builder: ProgramBuilder) -> None:
+def attention(desc: _Attention, builder: ProgramBuilder) -> None:
     """Lower the operator, with these choices where the reference is silent:
 
     - The filter value is added to masked scores, of any mask type, by the formula ("add mask"), so a fully masked row
@@ -125,7 +125,7 @@ class _Rows:
         return narrow(operand, (batch, *axes.values()), (self.batch, *(ranges[name] for name in axes)))
 
 
-def _mask_of(desc: AttentionDesc, mask: Operand | None, rows: _Rows) -> Operand | None:
+def _mask_of(desc: _Attention, mask: Operand | None, rows: _Rows) -> Operand | None:
     """Return the range's part of the mask; a packed mask has offsets into the whole batch."""
     if desc.MaskType == _PACKED:
         return mask
@@ -152,7 +152,7 @@ def _parts_of_rows(
                 yield _Rows((first, min(together, batch - first)), *own, each)
 
 
-def _mask(desc: AttentionDesc, builder: ProgramBuilder) -> Operand | None:
+def _mask(desc: _Attention, builder: ProgramBuilder) -> Operand | None:
     """Return the mask without leading ones; None if absent, or if the mask type is none."""
     mask = builder.get("MaskTensor")
     return None if mask is None or desc.MaskType == _NONE else trailing(mask, _MASK_RANKS[desc.MaskType])
@@ -282,7 +282,7 @@ def _shared_heads(operand: Operand, key_heads: int) -> Operand:
 
 
 def _softmax(
-    desc: AttentionDesc,
+    desc: _Attention,
     builder: ProgramBuilder,
     scores: Operand,
     mask: Operand | None,

@@ -29,7 +29,14 @@ from dml.frontends.onnx import prepare
 LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
     "dml.compiler.operators.attention": {"MOST_SCORES": (64, 256)},
     "dml.compiler.selection.stored_weights": {"_PART_BYTES": (1, 256)},
-    "dml.frontends.meaning.scatter": {"_PAIRS": (0, 50)},
+    "dml.frontends.meaning.resampling": {"_BAND": (1, 2), "_LEAST_SAVED": (0, 1)},
+    "dml.frontends.meaning.scatter": {
+        "_PAIRS": (0, 50),
+        "_SPAN": (1, 2),
+        "_HELD": (0, 1 << 20),
+        "_SPARSE": (0, 4),
+        "_COLUMNS": (0, 1 << 20),
+    },
     "dml.frontends.onnx.map.folding": {"_INPUT_LIMIT": (0, 2, 10), "_OUTPUT_LIMIT": (0, 2, 10)},
     "dml.frontends.onnx.run.host_part": {"_LARGE": (0, 16)},
     "dml.frontends.onnx.load.loading": {"_LARGE_MODEL": (0, 64), "_SMALL": (0, 2, 16)},

@@ -20,7 +20,7 @@ def grid_sample(node: OnnxNode) -> OnnxValue:
     """Sample an image: modes nearest, linear (bilinear), cubic (bicubic); padding by zeros, border or reflection."""
     x, grid = node.input(0, least=3), cast(node.input(1), FLOAT32)
     spatial = x.shape[2:]
-    if (grid.rank, grid.shape[0], grid.shape[-1]) != (x.rank, x.shape[0], len(spatial)):
+    if (grid.rank, grid.shape[:1], grid.shape[-1:]) != (x.rank, x.shape[:1], (len(spatial),)):
         raise DMLError(f"a grid of shape {grid.shape} does not fit a tensor of shape {x.shape}")
     mode = node.one_of("mode", "linear", ("nearest", "linear", "cubic", "bilinear", "bicubic")).removeprefix("bi")
     padding = node.one_of("padding_mode", "zeros", ("zeros", "border", "reflection"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dml.compiler.builder import ProgramBuilder, merge
-from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS
+from dml.compiler.data_types import DATA_TYPES, UNSIGNED, VECTOR_BITS
 from dml.compiler.kernels.expression import Emitted, emit, rounds_of_loops, scalar_body, vector_body
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.parts import in_parts
@@ -17,6 +17,16 @@ from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.selection import LONG_ARITHMETIC, unit_walk
 from dml.compiler.selection.devices import keeps
 from dml.compiler.transposed import apply_transposed
+
+
+def raw(operand: Operand) -> Operand:
+    """View the elements as unsigned integers, so that moving them preserves all bits, NaN's included."""
+    return operand.as_type(UNSIGNED[DATA_TYPES[operand.data_type].bits])
+
+
+def copy(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
+    """Write the source's elements to the result; equal sizes, any strides, one data type."""
+    apply(builder, Leaf(0), raw(result), [raw(source)])
 
 
 def copy_each(builder: ProgramBuilder, result: Operand, source: Operand) -> None:

@@ -11,9 +11,8 @@ from enum import Enum, auto
 from typing import Any, TypeVar
 
 from dml.capability import supports_in_place
-from dml.compiler.apply import apply
+from dml.compiler.apply import apply, copy
 from dml.compiler.builder import OperandOrArray, ProgramBuilder, TooLargeError
-from dml.compiler.data_types import DATA_TYPES, UNSIGNED
 from dml.compiler.kernels import sources
 from dml.compiler.memory import place_temporaries
 from dml.compiler.program import Dispatch, Operand, Program, Region, Space, fast_replace
@@ -145,31 +144,34 @@ def lower(desc: OperatorDesc, builder: ProgramBuilder) -> None:
 
 
 def _lower_packed(function: Lowering, desc: OperatorDesc, builder: ProgramBuilder) -> None:
-    """Lower an operator with row-major copies, its axes innermost, of the tensors beyond a binding.
+    """Lower an operator with row-major copies, its axes innermost, of the tensors beyond a binding. (CrossChannel: the
+    channels are an axis.)
 
     Cut along its outer dimensions, a channels-last image spans as much as the whole, as do lines along a first axis.
     Their copies do not.
     """
     axes = {getattr(desc, "Axis", None), *(getattr(desc, "Axes", None) or ())}
+    if getattr(desc, "CrossChannel", False):
+        axes.add(1)
     results: list[tuple[Operand, Operand]] = []
 
     def packed(given: Operand | None, *, is_result: bool) -> Operand | None:
         if given is None or given.region.size <= builder.target.max_region:
             return given
         order = sorted(range(given.rank), key=lambda axis: (axis in axes, axis))
-        once = [size if stride else 1 for size, stride in zip(given.sizes, given.strides, strict=True)]
+        once = given.distinct
         strides = [0] * given.rank
-        for axis, stride in zip(order, packed_strides([once[axis] for axis in order]), strict=True):
+        for axis, stride in zip(order, packed_strides([once.sizes[axis] for axis in order]), strict=True):
             strides[axis] = stride
-        if all(own == new or size == 1 for own, new, size in zip(given.strides, strides, once, strict=True)):
+        if all(own == new or size == 1 for own, new, size in zip(given.strides, strides, once.sizes, strict=True)):
             return given
         own = builder if is_result else builder.prepare(given)
-        copy = own.temporary(given.computed_type, once).view(tuple(once), tuple(strides))
+        near = own.temporary(given.computed_type, once.sizes).view(once.sizes, tuple(strides))
         if is_result:
-            results.append((given, copy))
+            results.append((given, near))
         else:
-            _copy(own, copy, given.view(tuple(once), given.strides))
-        return copy.broadcast(given.sizes)
+            copy(own, near, once)
+        return near.broadcast(given.sizes)
 
     operands = dict(builder.operands)
     for fields, is_result in ((desc.inputs(), False), (desc.outputs(), True)):
@@ -180,15 +182,11 @@ def _lower_packed(function: Lowering, desc: OperatorDesc, builder: ProgramBuilde
             else:
                 operands[name] = packed(given, is_result=is_result)
     function(desc, builder.scope(operands))
-    for result, copy in results:
-        _copy(builder, result, copy)
-
-
-def _copy(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
-    if result.epilogue is None:  # all bits, NaN's included
-        unsigned = UNSIGNED[DATA_TYPES[result.data_type].bits]
-        result, source = result.as_type(unsigned), source.as_type(unsigned)
-    apply(builder, Leaf(0), result, [source])
+    for result, near in results:
+        if result.epilogue is None:
+            copy(builder, result, near)
+        else:
+            apply(builder, Leaf(0), result, [near])
 
 
 def compile_operator(desc: OperatorDesc, target: Target) -> Program:

@@ -87,21 +87,23 @@ def in_ranges(operands: Sequence[Operand], most: int) -> list[tuple[int, Box]]:
 
 def in_reach(
     results: Sequence[Operand], source: Operand, most: int, reach: Callable[[Box], Box]
-) -> Iterator[tuple[Box, list[Operand], Operand]]:
+) -> Iterator[tuple[Box, list[Operand], Box, Operand]]:
     """Halve results of equal sizes until they and the elements of ``source`` that they read fit a binding.
 
-    reach: returns the part of the source that a part of the results reads. Yield a part's place, its results and its
-    part of the source. If not even single results fit, they stay whole, and the builder refuses them by name.
+    reach: returns the part of the source that a part of the results reads. Yield a part's place and its results, and
+    the place and the elements of its part of the source. If not even single results fit, they stay whole, and the
+    builder refuses them by name.
     """
     axes = range(results[0].rank)
     alike = [operand for operand in (*results, source) if operand.rank == len(axes)]
     steps = [max(abs(operand.steps[axis]) for operand in alike) for axis in axes]
 
-    def part(box: Box) -> tuple[list[Operand], Operand]:
-        return [narrow(result, axes, box) for result in results], narrow(source, range(source.rank), reach(box))
+    def part(box: Box) -> tuple[list[Operand], Box, Operand]:
+        place = reach(box)
+        return [narrow(result, axes, box) for result in results], place, narrow(source, range(source.rank), place)
 
     def fits(box: Box) -> bool:
-        own, read = part(box)
+        own, _, read = part(box)
         return all(crop(operand, 0).region.size <= most for operand in (*own, read))
 
     can_fit = fits(tuple((size // 2, 1) for size in results[0].sizes))

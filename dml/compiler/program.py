@@ -144,6 +144,12 @@ class Operand:
         """View the dimensions in another order."""
         return self.view(tuple(self.sizes[d] for d in order), tuple(self.strides[d] for d in order))
 
+    @property
+    def distinct(self) -> Operand:
+        """View elements that repeat along a dimension once."""
+        sizes = tuple(1 if stride == 0 else size for size, stride in zip(self.sizes, self.strides, strict=True))
+        return self.view(sizes, self.strides)
+
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
         """Broadcast, right-aligned, to ``sizes``; dimensions of size 1 repeat.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import overload
 
-from dml.compiler.apply import apply
+from dml.compiler.apply import apply, raw
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import lowering
@@ -21,7 +21,7 @@ from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import ProductFinish, matmul
 from dml.compiler.operators.key_value_cache import insert
 from dml.compiler.operators.movement.move import move_each
-from dml.compiler.operators.movement.views import raw, trailing
+from dml.compiler.operators.movement.views import trailing
 from dml.compiler.parts import narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf, node

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dml import enums
-from dml.compiler.apply import apply
+from dml.compiler.apply import apply, raw
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import Epilogues, lowering
-from dml.compiler.operators.movement.views import merge_between, raw, split
+from dml.compiler.operators.movement.views import merge_between, split
 from dml.compiler.parts import Box, cut, in_reach, within_whole
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
@@ -351,15 +351,14 @@ def _parts(
             found[place] = first, last - first + 1
         return tuple(found)
 
-    for box, (result,), read in in_reach([task.result], task.source, most, source_box):
-        place = source_box(box)
+    for box, (result,), read_box, read in in_reach([task.result], task.source, most, source_box):
         yield replace(
             task,
             result=result,
             source=within_whole(
                 builder.crop(read),
                 task.places,
-                tuple(place[axis] for axis in task.places),
+                tuple(read_box[axis] for axis in task.places),
                 [task.source.sizes[axis] for axis in task.places],
             ),
             starts=tuple(box[place][0] for place in task.places),

@@ -76,7 +76,7 @@ def in_eights(builder: ProgramBuilder, operand: Operand) -> Operand:
 
 def _copied(stage: ProgramBuilder, operand: Operand, data_type: DML_TENSOR_DATA_TYPE, *, of: int) -> Operand:
     """Return a copy in rows for reads of ``of`` elements; elements that repeat along a dimension are copied once."""
-    distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
-    copy = with_rows_of_fours(stage, data_type, distinct, of=of)
-    apply(stage, Leaf(0), copy, [operand.view(distinct, operand.strides)])
+    distinct = operand.distinct
+    copy = with_rows_of_fours(stage, data_type, distinct.sizes, of=of)
+    apply(stage, Leaf(0), copy, [distinct])
     return copy.broadcast(operand.sizes)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dml import enums
+from dml.compiler.apply import copy, raw
 from dml.compiler.builder import ProgramBuilder, merge_around
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import copy, fill, parts, raw, split, window
+from dml.compiler.operators.movement.views import fill, parts, split, window
 from dml.compiler.program import Operand
 from dml.descriptors import movement as d
 

@@ -6,10 +6,11 @@ import operator
 
 import numpy as np
 
+from dml.compiler.apply import raw
 from dml.compiler.builder import ProgramBuilder, merge, merge_around
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import constant_words, encode, fill, merge_between, raw, union_bits
+from dml.compiler.operators.movement.views import constant_words, encode, fill, merge_between, union_bits
 from dml.compiler.parts import in_places
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from dml.compiler.apply import raw
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import raw, split
+from dml.compiler.operators.movement.views import split
 from dml.compiler.parts import Box, cut, in_reach, window_reach, within_whole
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
@@ -79,10 +80,10 @@ def copy_windows(
     if cut([result, source], most, (0, 1)) is not None:
         run(result, source, start)
         return
-    for box, (own,), read in in_reach([result], source, most, reach):
+    for box, (own,), place, read in in_reach([result], source, most, reach):
         before = [
             start[k] - box[2 + k][0] * dilations[k] - box[2 + dimensions + k][0] * strides[k] + first
-            for k, (first, _) in enumerate(reach(box)[2:])
+            for k, (first, _) in enumerate(place[2:])
         ]
         run(own, read, before)
 
@@ -144,8 +145,8 @@ def _parts_of_fold(
         return *box[:2], *((begin, end - begin) for begin, end in taps), *blocks
 
     axes = range(2, source.rank)
-    for box, own, read in in_reach(results, source, builder.target.max_region, reach):
-        part = within_whole(builder.crop(read), axes, reach(box)[2:], source.sizes[2:])
+    for box, own, place, read in in_reach(results, source, builder.target.max_region, reach):
+        part = within_whole(builder.crop(read), axes, place[2:], source.sizes[2:])
         yield tuple(start for start, _ in box), own, part
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dml.compiler.apply import apply
+from dml.compiler.apply import apply, raw
 from dml.compiler.builder import ProgramBuilder, merge
 from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.movement.move import move_each
-from dml.compiler.operators.movement.views import raw, trailing
+from dml.compiler.operators.movement.views import trailing
 from dml.compiler.operators.quantization import dequantize_blocks
 from dml.compiler.parts import Box, boxes, cut, narrow
 from dml.compiler.program import Operand

@@ -7,20 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from dml import enums
+from dml.compiler.apply import copy, raw
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.move import move_each
-from dml.compiler.operators.movement.views import (
-    constant_words,
-    copy,
-    encode,
-    fill,
-    merge_between,
-    raw,
-    union_bits,
-    window,
-)
+from dml.compiler.operators.movement.views import constant_words, encode, fill, merge_between, union_bits, window
 from dml.compiler.parts import cut, narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant

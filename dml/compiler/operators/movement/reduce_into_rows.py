@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dml.compiler.apply import copy
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import read, update
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import copy
 from dml.compiler.operators.reduction.monoids import largest_of, product_of, smallest_of, sum_of
 from dml.compiler.parts import boxes, cut, narrow
 from dml.compiler.selection import lanes, max_steps

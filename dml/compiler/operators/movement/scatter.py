@@ -10,12 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dml.compiler.apply import raw
 from dml.compiler.builder import ProgramBuilder, merge
 from dml.compiler.kernels.prelude import read, update
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.gather import box_code, indexed
 from dml.compiler.operators.movement.move import move_each
-from dml.compiler.operators.movement.views import fill, raw, trailing
+from dml.compiler.operators.movement.views import fill, trailing
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.descriptors import movement as d

@@ -12,22 +12,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from dml import enums, shapes
-from dml.compiler.apply import apply
+from dml.compiler.apply import apply, raw
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
-from dml.compiler.data_types import DATA_TYPES, UNSIGNED
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Constant, Leaf, node
+from dml.compiler.scalar import Constant, node
 from dml.tensors import DML_SCALAR_UNION, nearest_float
-
-
-def raw(operand: Operand) -> Operand:
-    """View the elements as unsigned integers, so that moving them preserves all bits, NaN's included."""
-    return operand.as_type(UNSIGNED[DATA_TYPES[operand.data_type].bits])
-
-
-def copy(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
-    """Write the source's elements to the result; equal sizes, any strides, one data type."""
-    apply(builder, Leaf(0), raw(result), [raw(source)])
 
 
 def fill(builder: ProgramBuilder, result: Operand, bits: int) -> None:

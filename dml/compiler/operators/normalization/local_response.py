@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, write
-from dml.compiler.lowering import Epilogues, Lowering, lowering
-from dml.compiler.operators.movement.views import copy
+from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result, fits
-from dml.compiler.parts import cut
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Constant, Leaf
+from dml.compiler.scalar import Constant
 from dml.descriptors import normalization as d
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32
 
@@ -55,30 +52,13 @@ class LocalRegion:
             constants.update({f"WINDOW_{axis}": window, f"START_{axis}": start})
             constants.update({f"STEP_{axis}": 1, f"DILATION_{axis}": 1})
         split_axes = (0, 1, 3, 4) if self._across else (0, 1)
-        kernel = BoxKernel(name, tensors, windows, {**constants, **self._factors}, split_axes=split_axes, slides=True)
-        if "x" not in tensors and not fits(builder, kernel):  # parts read the element itself elsewhere
+        kernel = BoxKernel(
+            name, tensors, windows, {**constants, **self._factors}, split_axes=split_axes, slides=not self._across
+        )
+        # Parts of windows read the element itself elsewhere.
+        if kernel.slides and "x" not in tensors and not fits(builder, kernel):
             kernel = replace(kernel, tensors={**tensors, "x": tensors["source"]})
         return kernel
-
-
-def _lower_channels_last(desc: Any, builder: ProgramBuilder, lower: Lowering) -> bool:
-    """Lower with channels-last copies if the channels of an element's region are too far apart for a binding.
-
-    Return False if they are not.
-    """
-    given = {name: builder[name] for name, tensor in (*desc.inputs(), *desc.outputs()) if tensor is not None}
-    if not desc.CrossChannel or cut(list(given.values()), builder.target.max_region, (0, 2, 3)) is not None:
-        return False
-    if all(operand.strides[1] == 1 for operand in given.values()):
-        return False
-    copies = {name: _channels_last(builder, operand.computed_type, operand.sizes) for name, operand in given.items()}
-    ((result, _),) = desc.outputs()
-    for name, operand in given.items():
-        if name != result:
-            copy(builder, copies[name], operand)
-    lower(desc, builder.scope(copies))
-    apply(builder, Leaf(0), given[result], [copies[result]])
-    return True
 
 
 def _channels_last(builder: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int]) -> Operand:
@@ -88,8 +68,6 @@ def _channels_last(builder: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, siz
 
 @lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, epilogue=Epilogues.ANY)
 def local_response(desc: d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    if _lower_channels_last(desc, builder, local_response):
-        return
     source = builder["InputTensor"]
     region = LocalRegion(desc, source.sizes)
     tensors = {"result": write(region.view(builder["OutputTensor"])), "source": read(region.view(source))}
@@ -102,8 +80,6 @@ def local_response_grad(desc: d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_D
 
     dy * s^-Beta - 2 a Beta x * sum(dy * x * s^(-Beta - 1) over the regions that contain the element).
     """
-    if _lower_channels_last(desc, builder, local_response_grad):
-        return
     source = builder["InputTensor"]
     region = LocalRegion(desc, source.sizes)
     create = _channels_last if source.strides[1] == 1 else ProgramBuilder.temporary

@@ -79,9 +79,9 @@ def _in_windows(builder: ProgramBuilder, what: BoxKernel) -> Iterator[BoxKernel]
         )
 
     operands = [bound.operand for bound in others.values()]
-    for box, own, read in in_reach(operands, source.operand, builder.target.max_region, reach):
+    for box, own, place, read in in_reach(operands, source.operand, builder.target.max_region, reach):
         constants = dict(what.constants)
-        for d, (before, _) in enumerate(reach(box)[2:]):
+        for d, (before, _) in enumerate(place[2:]):
             constants[f"START_{d}"] = (start[d] - box[2 + d][0] * step[d] + before) % 2**32
             constants |= {f"BEFORE_{d}": before, f"WHOLE_{d}": sizes[d]}
         for name, (first, _) in zip(("IMAGE", "CHANNEL"), box, strict=False):

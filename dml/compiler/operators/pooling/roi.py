@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dml.compiler.apply import apply
+from dml.compiler.apply import apply, copy
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import copy, trailing
+from dml.compiler.operators.movement.views import trailing
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
 from dml.compiler.operators.pooling.sampling import PlaceLists, PlaceParts, RegionSampling
 from dml.compiler.operators.reduction.engine import VALUE, reduce

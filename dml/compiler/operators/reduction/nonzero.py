@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from dml.compiler.apply import copy
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.gather import box_code
-from dml.compiler.operators.movement.views import copy, part
+from dml.compiler.operators.movement.views import part
 from dml.compiler.operators.reduction.monoids import sum_of
 from dml.compiler.operators.reduction.scan import scan
 from dml.compiler.parts import Box, boxes, cut, in_ranges, narrow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dml import enums
-from dml.compiler.apply import apply
+from dml.compiler.apply import apply, copy
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels import lanes
@@ -13,7 +13,7 @@ from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.lanes import adjacent
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import copy, part
+from dml.compiler.operators.movement.views import part
 from dml.compiler.operators.reduction.lines import lines_along
 from dml.compiler.operators.reduction.monoids import Monoid, product_of, sum_of
 from dml.compiler.parts import boxes, cut, in_parts, narrow

@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass, replace
 
 from dml import enums
+from dml.compiler.apply import copy, raw
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import copy, raw
 from dml.compiler.operators.reduction.lines import lines_along
 from dml.compiler.operators.reduction.monoids import ORDER
 from dml.compiler.parts import cut, in_parts, words

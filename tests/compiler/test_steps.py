@@ -386,10 +386,13 @@ def test_a_convolution_of_one_huge_window(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("case", [
     "AVERAGE_POOLING:sizes=1x3x200x200,window=41.1",
+    "AVERAGE_POOLING:sizes=1x1x40x20x300,window=33.1.1",
     "CONVOLUTION:sizes=1x1x1x6000,outputs=1,window=1.2001",
     "CONVOLUTION_INTEGER:sizes=1x1x1x6000,outputs=1,window=1.2001",
     "LP_POOLING:sizes=1x8x100x100,window=7",
+    "LP_POOLING:sizes=1x4x200x200,window=6.7,p=1,type=FLOAT16",
     "MAX_POOLING1:sizes=1x3x200x200,window=41.1,indices=UINT32",
+    "MAX_POOLING_GRAD:sizes=1x2x40x20x120,window=30.1.1",
     "QUANTIZED_LINEAR_AVERAGE_POOLING:sizes=1x3x200x200,window=41.1",
 ])  # fmt: skip
 def test_windows_of_many_results(device: dml.Device, case: str) -> None:
@@ -410,6 +413,20 @@ def test_a_fold_of_tall_windows(device: dml.Device) -> None:
     rows = np.arange(300)
     covered = np.minimum(np.minimum(rows + 1, 300 - rows), 120)
     assert_exact(found, np.broadcast_to(covered[:, None], (1, 2, 300, 100)).astype(np.float32))
+
+
+def test_normalization_across_many_channels(device: dml.Device) -> None:
+    """Each of 48,000 elements has a region of up to 33 channels."""
+    sizes = "2x100x20x12"
+    desc = sample(
+        "LOCAL_RESPONSE_NORMALIZATION", InputTensor=sizes, OutputTensor=sizes,
+        CrossChannel=True, LocalSize=33, Alpha=33, Beta=1, Bias=0,
+    )  # fmt: skip
+    ones = np.ones((2, 100, 20, 12), np.float32)
+    found = device.compile_operator(device.create_operator(desc)).dispatch({"InputTensor": ones})["OutputTensor"]
+    channels = np.arange(100)
+    region = np.minimum(channels, 16) + 1 + np.minimum(99 - channels, 16)
+    np.testing.assert_allclose(found, np.broadcast_to(1 / region[:, None, None], ones.shape), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name, kind, a, b, expected", [

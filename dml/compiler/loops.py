@@ -1,7 +1,7 @@
 """Loops too long for one invocation, split for several dispatches.
 
-A driver that counts iterations (llvmpipe) counts one more for each loop that ends. In that round no invocation is active,
-but the loops inside run one round, too. Sizes are data, so it unrolls nothing.
+A driver that counts iterations (llvmpipe) counts one more for each loop that ends. In that round no invocation is
+active, but the loops inside run one round, too. Sizes are data, so it unrolls nothing.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class OutputBuffers:
             buffer = grown(size, [buffer.size for buffer, _ in given], self._context.buffer)
         given[:] = [entry for entry in given if entry[0] is not buffer]
         given.append((buffer, weakref.ref(lease)))
-        del given[:-MOST_BUFFERS]  # leased ones live on with their holders
+        del given[:-MOST_BUFFERS]  # leased buffers live on with their holders
         return buffer, lease
 
     @property

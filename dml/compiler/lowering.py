@@ -144,11 +144,11 @@ def lower(desc: OperatorDesc, builder: ProgramBuilder) -> None:
 
 
 def _lower_packed(function: Lowering, desc: OperatorDesc, builder: ProgramBuilder) -> None:
-    """Lower an operator with row-major copies, its axes innermost, of the tensors beyond a binding. (CrossChannel: the
-    channels are an axis.)
+    """Lower an operator on row-major copies, with its axes innermost, of the tensors that exceed a binding. (With
+    CrossChannel, the channels are an axis.)
 
-    Cut along its outer dimensions, a channels-last image spans as much as the whole, as do lines along a first axis.
-    Their copies do not.
+    A part of a channels-last image, or of lines along a first axis, spans nearly as many bytes as the whole tensor; a
+    part of its copy does not.
     """
     axes = {getattr(desc, "Axis", None), *(getattr(desc, "Axes", None) or ())}
     if getattr(desc, "CrossChannel", False):

@@ -152,8 +152,8 @@ def goes_by_phases(strides: Three) -> bool:
     return math.prod(strides) <= _MOST_PHASES
 
 
-#: Maximum number of output channels of one group for which CPU drivers take blocks though phases are few: each phase
-#: leaves most of the direct kernel's tile of channels empty.
+#: Maximum number of output channels of one group for which CPU drivers take blocks even for few phases: each phase
+#: would leave most of the direct kernel's tile of channels empty.
 BLOCKED_OUTPUTS: int = threshold("convolution.BLOCKED_OUTPUTS")
 
 
@@ -432,14 +432,14 @@ def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
 
 
 #: Minimum stride with which windows of one channel are faster as a product even for few outputs: the direct kernel then
-#: reads most elements in vain.
+#: uses few of the elements that it reads.
 _FAR_APART = 4
 
 
 def is_worth_multiplying(sizes: WindowSizes, *, alone: bool) -> bool:
     """Whether windows along one axis of one channel are multiplied as a matrix: rows of x that overlap.
 
-    alone: only the general kernel is left. A filter of few outputs that moves by one takes the direct kernel half the
+    alone: only the general kernel is left. For a filter with few outputs and stride 1, the direct kernel takes half the
     time.
     """
     return alone or sizes.outputs >= _FEWEST_OUTPUTS or max(sizes.strides) >= _FAR_APART
@@ -448,8 +448,8 @@ def is_worth_multiplying(sizes: WindowSizes, *, alone: bool) -> bool:
 def is_worth_unfolding(target: Target, sizes: WindowSizes, bits: int, *, alone: bool) -> bool:
     """Whether to copy windows side by side, so that the convolution is a product: outputs share what the copy costs.
 
-    bits: of an element. alone: only the general kernel is left. The direct kernel is slower, too, where windows do not
-    overlap and are longer than a row of them, as in patches of 32 x 32: its tiles are mostly empty.
+    bits: of an element. alone: only the general kernel is left. The direct kernel is also slower for windows that do
+    not overlap and have at least as many columns as the result, such as patches of 32 x 32: its tiles are mostly empty.
     """
     copied = sizes.batch * sizes.groups * sizes.products * math.prod(sizes.places) * bits // 8
     are_apart = sizes.taps[2] >= sizes.places[2] and all(map(int.__le__, sizes.taps, sizes.strides))

@@ -27,13 +27,13 @@ _ORDERED = tuple(
     getattr(enums, f"DML_TENSOR_DATA_TYPE_{name}")
     for name in ("FLOAT32", "FLOAT16", "INT32", "UINT32", "INT64", "UINT64")
 )
-#: The most comparisons of rows with indices.
+#: Maximum number of comparisons of rows with indices.
 _PAIRS = 2**20
-#: The most updates of a column that are reduced one after the other, where columns do not fill a device.
+#: Maximum updates of a column to reduce one after the other if the columns do not fill a device.
 _SPAN = 2**14
-#: Columns that do.
+#: Number of columns that fill a device.
 _COLUMNS = 64
-#: The most elements of the spans' results, unless they are fewer than ``_SPARSE`` times the updates.
+#: Maximum elements of the spans' results, unless they are fewer than ``_SPARSE`` times the updates.
 _HELD, _SPARSE = 2**22, 4
 
 
@@ -147,7 +147,7 @@ def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, u
 def _compared(
     x: Tensor, indices: Tensor, updates: Tensor, reduction: str, nothing: Tensor, counts: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Reduce the updates of each element of x, ``nothing`` where there are none; and count them if ``counts``.
+    """Reduce the updates of each element of x (``nothing`` if it has none), and count them if ``counts``.
 
     Compares every row with every index.
     """
@@ -176,7 +176,7 @@ def _in_order(
 ) -> tuple[Tensor, Tensor | None]:
     """Do what ``_compared`` does. Each column, or span of it, is reduced one update after the other."""
     spans = _spans(x, updates) or 1
-    halves = x.desc.dtype == np.float16  # which lose digits in many steps
+    halves = x.desc.dtype == np.float16  # a sum of many FLOAT16 numbers loses digits
     wide, start = (op.cast(each, _FLOAT32) if halves else each for each in (updates, nothing))
     reduced = _into_rows(start, indices, wide, x.sizes[0], spans, _REDUCTIONS[reduction].function)
     reduced = op.cast(reduced, x.data_type) if halves else reduced
@@ -190,7 +190,8 @@ def _in_order(
 def _into_rows(
     start: Tensor, indices: Tensor, updates: Tensor, rows: int, spans: int, function: DML_REDUCE_FUNCTION
 ) -> Tensor:
-    """Reduce updates {K, C} into ``rows`` rows of ``start``. spans: parts of each column that are reduced apart."""
+    """Reduce updates {K, C} into ``rows`` rows of ``start``. spans: parts of each column that are reduced
+    separately."""
     columns = updates.sizes[1]
     length = -(-updates.sizes[0] // spans)
     if spans > 1:
@@ -224,7 +225,7 @@ def _sorted(
     shared = width < updates.sizes[1]
     new = op.gather_nd(updates, order) if shared else op.gather_elements(updates, order, 0)
     merge = op.add if reduction == "sub" else _REDUCTIONS[reduction].combine
-    halves = x.desc.dtype == np.float16  # which lose digits in many steps
+    halves = x.desc.dtype == np.float16  # a sum of many FLOAT16 numbers loses digits
     new = as_type(_scanned(op.cast(new, _FLOAT32) if halves else new, targets, merge), x.data_type)
     # Of the updates of one row, the last wins.
     empty = nothing.broadcast(x.sizes).packed()

@@ -62,7 +62,7 @@ def _name(layer: IrLayer, output: int) -> str:
 
 def on_host(network: Network) -> list[IrLayer]:
     """Return the layers that cannot run on the device: their type, or that of a layer inside, is not mapped, or they
-    loop until a computed value says so."""
+    loop until a computed condition ends the loop."""
     stopped = stopped_by_data(network)
     return [layer for layer in network.layers if layer.type not in ENDS and (layer in stopped or not _is_taken(layer))]
 

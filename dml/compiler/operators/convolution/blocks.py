@@ -1,5 +1,5 @@
-"""Convolutions whose output channels are a block of results: backward ones of long strides, as forward ones of stride
-one, and long filters along rows.
+"""Convolutions rewritten as forward ones of stride one, with a block of results as output channels: backward
+convolutions with long strides, and long filters along rows.
 
 Backward, a block holds a result for each position modulo the strides. All results of a block have the same number of
 taps: weights beyond the filter's ends are zero.

@@ -155,7 +155,7 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
             by_product(builder, columns, finish)
             return
     if directs is None:
-        # The general kernel takes many times as long: x may have a copy in parts.
+        # The general kernel takes many times as long as a direct one on padded copies of parts of x.
         split = list(parts(convolution, builder.target.max_region, copied=True))
         if split == [[convolution]]:
             general(builder, convolution, finish)

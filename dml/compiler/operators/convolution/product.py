@@ -48,7 +48,7 @@ def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
     """Return the same sums over a copy of the elements that windows read. Each channel of the copy starts at a multiple
     of four.
 
-    The copying kernel is the same for every image size: dimensions that would merge for some are not merged.
+    The copying kernel is the same for every image size: dimensions that merge only for some sizes stay separate.
     """
     x, windows = sums.x, sums.windows
     images, channels = x.sizes[:2]
@@ -65,7 +65,7 @@ def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
 
 
 def with_taps_as_channels(sums: WindowedSum) -> WindowedSum | None:
-    """Return the same sums with windows of one element, over a view of x in which a window's elements are channels.
+    """Return the same sums with windows of one element, over a view of x whose channels are the elements of a window.
 
     None if there is more than one channel or group, or windows extend along several axes or beyond x. A short-time
     Fourier transform is such a convolution, with windows too wide for the other kernels.
@@ -85,7 +85,7 @@ def with_taps_as_channels(sums: WindowedSum) -> WindowedSum | None:
 
 
 def unfolded(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum | None:
-    """Return the same sums with windows of one element, over a copy of x in which windows' elements are channels.
+    """Return the same sums with windows of one element, over a copy of x whose channels are the elements of a window.
 
     None if the weights of an output channel, or the result's positions, are not evenly spaced.
     """

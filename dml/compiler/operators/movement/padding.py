@@ -34,7 +34,7 @@ _PERIODS: Mapping[enums.DML_PADDING_MODE, Callable[[int], int]] = {
 }
 
 
-#: Times that padding may repeat the source where each of them is a copy.
+#: Maximum repetitions of the source with which padding makes one copy for each.
 _MOST_TURNS = 64
 
 

@@ -12,7 +12,7 @@ from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 from dml.tensors import numpy_dtype
 
-#: Bytes of a weight that is looked up, as FLOAT32.
+#: Working memory in bytes per looked-up weight, a FLOAT32.
 _LOOKED_UP = 4
 
 

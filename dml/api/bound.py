@@ -55,7 +55,7 @@ class BoundRecordings:
 
 
 class OutputBuffers:
-    """Buffers for outputs that callers keep; a buffer that has no lease any more is reused."""
+    """Buffers for outputs that callers keep; a buffer without a lease is reused."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

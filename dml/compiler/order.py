@@ -35,8 +35,8 @@ def in_levels(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
 
 
 def order_and_place(program: Program) -> None:
-    """Order the dispatches for fewer barriers, if that takes no more memory, or for much less memory, and place their
-    temporaries."""
+    """Choose the order of the dispatches, and place their temporaries. The order with the fewest barriers is chosen if
+    it takes no more memory, and another one if it takes much less."""
     dispatches = program.dispatches
     program.is_placed = True
     program.dispatches, program.temporary_size = place_temporaries(dispatches)

@@ -95,8 +95,8 @@ def in_reach(
     builder refuses them by name.
     """
     axes = range(results[0].rank)
-    alike = [operand for operand in (*results, source) if operand.rank == len(axes)]
-    steps = [max(abs(operand.steps[axis]) for operand in alike) for axis in axes]
+    same_rank = [operand for operand in (*results, source) if operand.rank == len(axes)]
+    steps = [max(abs(operand.steps[axis]) for operand in same_rank) for axis in axes]
 
     def part(box: Box) -> tuple[list[Operand], Box, Operand]:
         place = reach(box)

@@ -417,7 +417,7 @@ def _failure(label: str, tensor: Tensor, result: Comparison, touched: int | None
         allowed = {"allowed_ulp": wrong.allowed_ulp, "message": f"{label} {wrong}"}
         return {"kind": "values", "tensor": label, **_element(wrong), **allowed}
     if touched is not None:
-        message = f"{label}: byte {touched} lies in a gap of its strides {tensor.strides} and was written"
+        message = f"{label}: byte {touched}, in a gap of its strides {tensor.strides}, was written"
         return {**NO_ELEMENT, "kind": "outside", "tensor": label, "message": message}
     return None
 

@@ -56,7 +56,7 @@ def test_products_with_repeated_matrices(
     device: dml.Device, heads: tuple[int, int, int], sizes: tuple[int, int, int], dtype: Any, source: str, query: str,
     between: str, side: str, more: str,
 ) -> None:  # fmt: skip
-    """Each operand, in any layout, with operators between, and where others read the copy, too."""
+    """Either operand, in any layout, with operators in between, and with other readers of the copy."""
     rng = np.random.default_rng(0)
     (batch, count, times), (steps, total, size) = heads, sizes
     if between == "wider":

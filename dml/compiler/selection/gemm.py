@@ -150,11 +150,11 @@ def _narrow(target: Target, m: int, b_along_k: bool, *, singles: bool) -> Narrow
     """Return the narrow kernel's tile. Adjacent invocations read adjacent elements of b: 32 along k where b is
     contiguous along k, else 32 columns. For each row an invocation holds a sum, an index into a and, where it reads
     vectors, elements in flight: with 16 rows Mesa spilled on Adreno 618, and halved Intel's subgroups."""
-    beside, rows = 4 if b_along_k else 32, rows_of_tile(m)
+    lanes, rows = 4 if b_along_k else 32, rows_of_tile(m)
     values = 2 if singles else 4
     while rows > 4 and not keeps(target, values * rows):
         rows //= 2
-    return NarrowProduct(rows, beside, _NARROW_WORKGROUP // beside, b_along_k)
+    return NarrowProduct(rows, lanes, _NARROW_WORKGROUP // lanes, b_along_k)
 
 
 #: Minimum length of a split-k part that is worth the second dispatch, which adds the parts. (Matrix units take parts

@@ -8,6 +8,7 @@ index writes the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -59,7 +60,8 @@ REDUCTIONS = tuple(_REDUCTIONS)
 def replaced_elements(x: Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
     """Write each update to the update's index along the axis, and its own position along the other axes.
 
-    indices, updates: equal sizes, no larger than x's along the other axes. DirectML takes x's sizes there.
+    indices, updates: equal sizes, no larger than x's along the other axes. (DirectML's operator requires x's sizes
+    there.)
     """
     for index, count in enumerate(indices.sizes):
         if index != axis and count < x.sizes[index]:
@@ -131,10 +133,11 @@ def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, u
     # REDUCE sums no integers of 8 and 16 bits.
     narrow = x.desc.dtype.kind in "iu" and x.desc.dtype.itemsize < 4
     if x.desc.element_count * indices.sizes[0] <= _PAIRS and not narrow:
-        way = _compared
+        reduce = _compared
     else:
-        way = _sorted if _spans(x, updates) is None else _in_order
-    reduced, hits = way(x, indices, updates, reduction, nothing, counts)
+        spans = _spans(x, updates)
+        reduce = _sorted if spans is None else partial(_in_order, spans)
+    reduced, hits = reduce(x, indices, updates, reduction, nothing, counts)
     result = combine(x if use_initial else nothing.broadcast(x.sizes), reduced)
     if hits is None:
         return result
@@ -172,10 +175,9 @@ def _spans(x: Tensor, updates: Tensor) -> int | None:
 
 
 def _in_order(
-    x: Tensor, indices: Tensor, updates: Tensor, reduction: str, nothing: Tensor, counts: bool
+    spans: int, x: Tensor, indices: Tensor, updates: Tensor, reduction: str, nothing: Tensor, counts: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Do what ``_compared`` does. Each column, or span of it, is reduced one update after the other."""
-    spans = _spans(x, updates) or 1
+    """Do what ``_compared`` does. Each of ``spans`` spans of a column is reduced one update after the other."""
     halves = x.desc.dtype == np.float16  # a sum of many FLOAT16 numbers loses digits
     wide, start = (op.cast(each, _FLOAT32) if halves else each for each in (updates, nothing))
     reduced = _into_rows(start, indices, wide, x.sizes[0], spans, _REDUCTIONS[reduction].function)

@@ -101,7 +101,7 @@ class MatrixProduct(MatrixTile):
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory for the worse of the two operand orientations, whose padded lines take more."""
+        """Bytes of shared memory for the orientation of the operands whose padded rows take more."""
         slabs = sum(max(size * (self.tile_k // 8 | 1), self.tile_k * (size // 8 | 1)) for size in self.tile)
         staged = self.subgroups * self.shape[0] * (self.subgroup_tile[1] // 4 + 2)
         return 16 * max(slabs, staged)

@@ -115,7 +115,7 @@ class PartedNetwork:
             raise DMLError(f"{error.message}; {hint}", error.hresult) from None
         if not has_host and (stopped := stopped_by_data(network)):
             raise DMLError(
-                f"these layers loop until a computed value says so, which only the host can: "
+                f"these layers stop by a computed condition, which only the host supports: "
                 f"{'; '.join(str(layer) for layer in network.layers if layer in stopped)}",
                 HRESULT.E_NOTIMPL,
             )

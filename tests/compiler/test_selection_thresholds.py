@@ -82,6 +82,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
         "detection": {"_FINDING"},
         "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD", "POSITION"},
         "stored_weights": {"_TWO_BY_TWO"},
+        "windows": {"_AROUND"},
     },
     "what devices have": {
         "convolution": {"_CORES"},

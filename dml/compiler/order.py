@@ -128,8 +128,14 @@ def _dependencies(dispatch: Dispatch, resources: _Resources) -> Iterator[int]:
 
 
 def _touch(dispatch: Dispatch, resources: _Resources, number: int) -> None:
-    """Record the ranges that a dispatch reads and writes."""
+    """Record the ranges that a dispatch reads and writes. Earlier touches within a written range go: what depends on
+    them depends on the write, too."""
     reading = Access.READ
     for (space, index, start, size), access, _ in dispatch.bindings:
         resource = resources.setdefault((space, index), ([], []))
-        resource[access is reading].append((start, start + size, number))
+        end = start + size
+        if access is not reading:
+            for spans in resource:
+                if spans and any(start <= first and last <= end for first, last, _ in spans):
+                    spans[:] = [span for span in spans if span[0] < start or span[1] > end]
+        resource[access is reading].append((start, end, number))

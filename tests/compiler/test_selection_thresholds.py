@@ -60,7 +60,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
     "elements of a vector, invocations of a workgroup, and tiles": {
         "": {"_FEWEST_LANES", "_MOST_LANES", "TRANSPOSE_WORKGROUP", "CPU_TRANSPOSED"},
         "attention": {"WORKGROUP", "_LEAST_DEPTH", "_KEYS_AT_ONCE"},
-        "bytes": {"VECTOR", "TERM_ROWS", "TERM_WORKGROUP"},
+        "bytes": {"VECTOR", "TERM_ROWS", "TERM_WORKGROUP", "_OTHER_STEPS"},
         "convolution": {"ROW_BLOCK", "_STEPS_OF_VOLUMES", "LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
         "detection": {"BOXES_EACH"},
         "few_rows": {"_SMALL_WORKGROUP", "_LARGE_WORKGROUP"},

@@ -26,7 +26,7 @@ from dml.compiler.operators.recurrent.projection import joined_bias, project
 from dml.compiler.operators.recurrent.reducing import has_reducing_activation, recur_by_parts
 from dml.compiler.parts import cut as cut_extents
 from dml.compiler.parts import words
-from dml.compiler.program import Operand
+from dml.compiler.program import Dispatch, Operand
 from dml.compiler.scalar import Constant, Leaf, node
 from dml.compiler.selection.recurrent import RecurrenceCut, RecurrenceSizes, recurrence_cut, recurrence_rounds
 from dml.descriptors.base import OperatorDesc
@@ -402,13 +402,19 @@ def _step_by_step(recurrence: Recurrence) -> None:
         shape = (sizes.directions, sizes.batch, weights.sizes[-1])
         products = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, shape)
         states["products"] = read(products, vector=True)
+    multiplied: dict[int, list[Dispatch]] = {}  # by copy of the state
     for step in range(sizes.steps):
         for phase in range(cell.phases):
             if cut.multiplied:
-                copy = drop(part(state, 0, phase if cell.phases == 2 else step % 2, 1), 0)
-                first, count = cell.products[phase]
-                b, result = (part(x, 2, first * sizes.hidden, count * sizes.hidden) for x in (weights, products))
-                matmul(builder, copy, b, None, result, runs=sizes.steps)
+                which = phase if cell.phases == 2 else step % 2
+                if which in multiplied:
+                    builder.dispatches.extend(multiplied[which])
+                else:
+                    before = len(builder.dispatches)
+                    first, count = cell.products[phase]
+                    b, result = (part(x, 2, first * sizes.hidden, count * sizes.hidden) for x in (weights, products))
+                    matmul(builder, drop(part(state, 0, which, 1), 0), b, None, result, runs=sizes.steps)
+                    multiplied[which] = builder.dispatches[before:]
             recurrence.dispatch(states, tiles=cut.tiles, defines={"PHASE": phase}, push={"STEP": step}, steps=each)
     hidden_end, memory_end = recurrence.hidden_state.end, recurrence.cell_memory.end
     if hidden_end is not None:

@@ -26,8 +26,8 @@ CPU_MULTIPLIES_WORDS: bool = threshold("bytes.CPU_MULTIPLIES_WORDS")
 #: windows takes longer than to widen the filter.
 CPU_PLACES: int = threshold("bytes.CPU_PLACES")
 
-#: Maximum number of rows for which CPU drivers multiply bytes of b, not constant, as they lie in memory: a copy of b
-#: then takes longer than the product.
+#: Maximum number of rows for which CPU drivers multiply bytes that are not constant in place: a copy of b would take
+#: longer than the product.
 CPU_FEW_ROWS: int = threshold("bytes.CPU_FEW_ROWS")
 
 

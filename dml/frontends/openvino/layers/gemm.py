@@ -11,7 +11,7 @@ from dml.frontends.openvino.compressed import Compressed
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 
-#: Bytes of a weight that is looked up, as FLOAT32.
+#: Working memory in bytes per looked-up weight, a FLOAT32.
 _LOOKED_UP = 4
 
 

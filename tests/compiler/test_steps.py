@@ -115,6 +115,11 @@ CASES = {
         ATensor="UINT8 1x1x18x3000", BTensor="UINT8 1x1x3000x20", BZeroPointTensor="UINT8 1x1x1x20",
         OutputTensor="INT32 1x1x18x20",
     ),
+    "many integers": of(
+        "MATRIX_MULTIPLY_INTEGER",
+        ATensor="UINT8 1x1x36x3000", BTensor="UINT8 1x1x3000x36", BZeroPointTensor="UINT8 1x1x1x36",
+        OutputTensor="INT32 1x1x36x36",
+    ),
     "few rows of integers": of(
         "MATRIX_MULTIPLY_INTEGER",
         ATensor="UINT8 1x1x3x9000", BTensor="UINT8 1x1x9000x20", BZeroPointTensor="UINT8 1x1x1x20",
@@ -347,12 +352,20 @@ def test_every_kernel_with_a_loop_declares_its_steps() -> None:
     assert set(OF_ANY_SIZE) <= looping
     told: dict[str, int] = {}
     for case in CASES.values():
-        for device_class, (features, lanes) in itertools.product(
-            CLASSES, ((NO_FEATURES, 8), (DOTS, 8), (MATRICES, 32), (REDUCTIONS, 32))
+        for device_class, (features, lanes, llvmpipe) in itertools.product(
+            CLASSES,
+            (
+                (NO_FEATURES, 8, (0, 0)),
+                (NO_FEATURES, 8, (22, 3)),
+                (DOTS, 8, (0, 0)),
+                (MATRICES, 32, (0, 0)),
+                (REDUCTIONS, 32, (0, 0)),
+            ),
         ):
             target = Target(
-                device_class, 1024, (1024, 1024, 64), subgroup_size=lanes, max_storage_buffers=16, features=features
-            )
+                device_class, 1024, (1024, 1024, 64), subgroup_size=lanes, max_storage_buffers=16, features=features,
+                llvmpipe=llvmpipe,
+            )  # fmt: skip
             for kernel, steps in longest(compile_operator(case.desc, target)).items():
                 told[kernel] = max(steps, told.get(kernel, 0))
     silent = {kernel for kernel in looping - set(OF_ANY_SIZE) if told.get(kernel, 0) <= 2}

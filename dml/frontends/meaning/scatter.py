@@ -122,7 +122,8 @@ def _filled(x: Tensor, axis: int, size: int, number: int) -> Tensor:
     if x.sizes[axis] == size:
         return x
     missing = with_size(x.sizes, axis, size - x.sizes[axis])
-    return op.join([x, x.builder.constant(np.full(missing, number), x.data_type)], axis)
+    padding = x.builder.constant(np.full((1,) * x.rank, number), x.data_type).broadcast(missing)
+    return op.join([x, padding], axis)
 
 
 def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, use_initial: bool) -> Tensor:

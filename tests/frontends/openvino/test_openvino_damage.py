@@ -122,6 +122,19 @@ def test_an_empty_constant_in_place_of_a_number(device: dml.Device, tmp_path: Pa
         read_model(path).compile(device)
 
 
+def test_a_scatter_into_an_axis_without_end(device: dml.Device, tmp_path: Path) -> None:
+    """Updates of a shorter axis are padded; on the host that would take 64 GiB."""
+    indices, updates = np.zeros((1, 1, 4, 4), np.int32), np.ones((1, 1, 4, 4), np.float32)
+    path = saved(tmp_path, lambda x: o.scatter_elements_update(x, indices, updates, 1, "sum"))
+    text, count = re.subn(
+        r"(<dim>2</dim>\s*<dim>4</dim>\s*)<dim>4</dim>", rf"\g<1><dim>{2**31}</dim>", path.read_text()
+    )
+    assert count
+    path.write_text(text, "utf-8")
+    with pytest.raises(dml.DMLError):
+        read_model(path).compile(device)
+
+
 def test_a_range_that_cannot_be(device: dml.Device, tmp_path: Path) -> None:
     for step, message in ((0.0, "Range.*Maximum allowed size exceeded|Range.*zero"), (1e-30, "Range.*size exceeded")):
         path = saved(tmp_path, lambda x: o.add(o.range(np.float32(0), np.float32(4), np.float32(1), "f32"), x))

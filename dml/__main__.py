@@ -14,10 +14,10 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)  # as in dml.cli.app, which may not be loaded yet
     except OSError as error:
-        # Errors of other files name them, and are DMLErrors.
+        # Only standard output's errors have no file name; those of other files are DMLErrors.
         if error.filename is not None or errno.errorcode.get(error.errno or 0) not in ("ENOSPC", "EDQUOT", "EIO"):
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # buffered output goes there
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards buffered output
         sys.exit(f"dml: cannot write to standard output: {error.strerror}")
 
 

@@ -233,10 +233,10 @@ def _unwrapped(
     return [_unwrap(binding) for binding in bindings]
 
 
-def _how_to_bind(found: object, before: str = "", behind: str = "") -> str:
+def _how_to_bind(found: object, before: str = "", after: str = "") -> str:
     if not isinstance(found, Buffer):
         return ""
-    return f"; a buffer is bound by {before}DML_BUFFER_BINDING(buffer, 0, {found.size}){behind}"
+    return f"; a buffer is bound by {before}DML_BUFFER_BINDING(buffer, 0, {found.size}){after}"
 
 
 def _unwrap(binding: AnyBinding) -> DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None:

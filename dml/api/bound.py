@@ -55,7 +55,7 @@ class BoundRecordings:
 
 
 class OutputBuffers:
-    """Buffers for outputs that callers keep; a buffer that has no lease any more is reused."""
+    """Buffers for outputs that callers keep; a buffer without a lease is reused."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -74,7 +74,7 @@ class OutputBuffers:
             buffer = grown(size, [buffer.size for buffer, _ in given], self._context.buffer)
         given[:] = [entry for entry in given if entry[0] is not buffer]
         given.append((buffer, weakref.ref(lease)))
-        del given[:-MOST_BUFFERS]  # leased ones live on with their holders
+        del given[:-MOST_BUFFERS]  # leased buffers live on with their holders
         return buffer, lease
 
     @property

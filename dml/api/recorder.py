@@ -140,9 +140,9 @@ class CommandRecorder(DeviceChild):
 
         The table may be changed or reset afterwards. An operator compiled with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE
         reads its bindings at each execution instead, until the table's next reset, and execution reports missing or
-        overlapping ones. Initializers take no flags and never do. Raises DMLError for a missing binding, forbidden
-        overlaps, a table of another dispatchable, or objects of different devices. References:
-        idmlcommandrecorder-recorddispatch, dml_execution_flags.
+        overlapping ones. Initializers take no flags: their bindings are always read when recorded. Raises DMLError for
+        a missing binding, forbidden overlaps, a table of another dispatchable, or objects of different devices.
+        References: idmlcommandrecorder-recorddispatch, dml_execution_flags.
         """
         for used in (command_list, dispatchable, bindings):
             require_device(used, self._device, "CommandRecorder.record_dispatch")

@@ -144,11 +144,11 @@ def lower(desc: OperatorDesc, builder: ProgramBuilder) -> None:
 
 
 def _lower_packed(function: Lowering, desc: OperatorDesc, builder: ProgramBuilder) -> None:
-    """Lower an operator with row-major copies, its axes innermost, of the tensors beyond a binding. (CrossChannel: the
-    channels are an axis.)
+    """Lower an operator on row-major copies, with its axes innermost, of the tensors that exceed a binding. (With
+    CrossChannel, the channels are an axis.)
 
-    Cut along its outer dimensions, a channels-last image spans as much as the whole, as do lines along a first axis.
-    Their copies do not.
+    A part of a channels-last image, or of lines along a first axis, spans nearly as many bytes as the whole tensor; a
+    part of its copy does not.
     """
     axes = {getattr(desc, "Axis", None), *(getattr(desc, "Axes", None) or ())}
     if getattr(desc, "CrossChannel", False):
@@ -166,12 +166,12 @@ def _lower_packed(function: Lowering, desc: OperatorDesc, builder: ProgramBuilde
         if all(own == new or size == 1 for own, new, size in zip(given.strides, strides, once.sizes, strict=True)):
             return given
         own = builder if is_result else builder.prepare(given)
-        near = own.temporary(given.computed_type, once.sizes).view(once.sizes, tuple(strides))
+        row_major = own.temporary(given.computed_type, once.sizes).view(once.sizes, tuple(strides))
         if is_result:
-            results.append((given, near))
+            results.append((given, row_major))
         else:
-            copy(own, near, once)
-        return near.broadcast(given.sizes)
+            copy(own, row_major, once)
+        return row_major.broadcast(given.sizes)
 
     operands = dict(builder.operands)
     for fields, is_result in ((desc.inputs(), False), (desc.outputs(), True)):
@@ -182,11 +182,11 @@ def _lower_packed(function: Lowering, desc: OperatorDesc, builder: ProgramBuilde
             else:
                 operands[name] = packed(given, is_result=is_result)
     function(desc, builder.scope(operands))
-    for result, near in results:
+    for result, row_major in results:
         if result.epilogue is None:
-            copy(builder, result, near)
+            copy(builder, result, row_major)
         else:
-            apply(builder, Leaf(0), result, [near])
+            apply(builder, Leaf(0), result, [row_major])
 
 
 def compile_operator(desc: OperatorDesc, target: Target) -> Program:

@@ -35,8 +35,8 @@ def in_levels(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
 
 
 def order_and_place(program: Program) -> None:
-    """Order the dispatches for fewer barriers, if that takes no more memory, or for much less memory, and place their
-    temporaries."""
+    """Choose the order of the dispatches, and place their temporaries. The order with the fewest barriers is chosen if
+    it takes no more memory, and another one if it takes much less."""
     dispatches = program.dispatches
     program.is_placed = True
     program.dispatches, program.temporary_size = place_temporaries(dispatches)
@@ -55,7 +55,8 @@ def order_and_place(program: Program) -> None:
 def one_by_one(dispatches: Sequence[Dispatch]) -> list[Dispatch]:
     """Order dispatches so that one result is finished before the next one is begun.
 
-    A graph's nodes are ordered by levels, which would hold all parts of work that is divided to save memory.
+    The order by levels, as of a graph's nodes, would hold all parts in memory at once, although work is divided to save
+    memory.
     """
     needed = _needed(dispatches)
     inner, done = set[int]().union(*needed), set[int]()
@@ -88,7 +89,7 @@ def _levels(dispatches: Sequence[Dispatch]) -> list[int]:
     most = -1
     for dispatch in dispatches:
         highest = -1
-        # as max(_dependencies(...)) would find it, without the touches of lower levels
+        # equals max(_dependencies(...)), but skips touches of lower levels
         for (space, index, start, size), access, _ in dispatch.bindings:
             resource = resources.get((space, index))
             if resource is not None and highest < most:

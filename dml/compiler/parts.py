@@ -95,8 +95,8 @@ def in_reach(
     builder refuses them by name.
     """
     axes = range(results[0].rank)
-    alike = [operand for operand in (*results, source) if operand.rank == len(axes)]
-    steps = [max(abs(operand.steps[axis]) for operand in alike) for axis in axes]
+    same_rank = [operand for operand in (*results, source) if operand.rank == len(axes)]
+    steps = [max(abs(operand.steps[axis]) for operand in same_rank) for axis in axes]
 
     def part(box: Box) -> tuple[list[Operand], Box, Operand]:
         place = reach(box)
@@ -158,7 +158,7 @@ def narrow(operand: Operand, axes: Sequence[int], box: Box) -> Operand:
 
 
 def within_whole(part: Operand, axes: Sequence[int], box: Box, sizes: Sequence[int]) -> Operand:
-    """View a cropped part by the coordinates, along these axes, of the whole tensor, of which it may be read alone.
+    """View a cropped part with the whole tensor's coordinates along these axes. Only the part's elements may be read.
 
     box: the part's place along the axes. sizes: those of the whole.
     """
@@ -187,7 +187,7 @@ def crop(operand: Operand, most: int) -> Operand:
 
 
 def _crop_operands(epilogue: Epilogue, stores: tuple[int, int], most: int) -> Epilogue:
-    """Crop the epilogue's operands. stores: the first index that the epilogue applies to, and the end."""
+    """Crop the epilogue's operands. stores: the range of indices that the epilogue applies to."""
     operands = tuple(_crop_operand(operand, epilogue.origin, stores, most) for operand in epilogue.operands)
     return replace(epilogue, operands=operands, origin=epilogue.origin % 2**32)
 

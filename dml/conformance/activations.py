@@ -1,4 +1,4 @@
-"""The activations with the attributes tested of each, alone and fused into other operators."""
+"""The activations with their tested attributes, alone and fused into other operators."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def covering(
         fixed = dict(zip(columns, wanted if strength > 1 else (wanted,), strict=True))
         best: Row | None = None
         most = found = 0
-        # First near the defaults, where most combinations are possible, then anywhere.
+        # Every other attempt stays near the defaults, where most combinations are possible.
         for attempt in range(_TRIES):
             free = 0.5 if attempt % 2 else 1.0
             row = tuple(

@@ -223,10 +223,7 @@ _BEFORE: MutableMapping[Device, RecordedCase] = WeakKeyDictionary()
 
 def _recorded_run(device: Device, compiled: CompiledOperator, data: CaseData, case: Case) -> RecordedCase:
     """Record a case, with guard bytes before and after each output."""
-    given = [
-        _guarded(device, to_bytes(data.inputs[name] if index is None else data.inputs[name][index], tensor))
-        for name, index, tensor in tensors(data.desc.inputs())
-    ]
+    given = [_guarded(device, contents) for contents in _contents(data.desc, data.inputs)]
     sizes = [int(tensor.TotalTensorSizeInBytes) for _, _, tensor in tensors(data.desc.outputs())]
     results = [device.create_buffer(np.full(size + 2 * GUARD, UNTOUCHED, np.uint8)) for size in sizes]
     places = [DML_BUFFER_BINDING(buffer, GUARD, size) for buffer, size in zip(results, sizes, strict=True)]
@@ -237,6 +234,14 @@ def _recorded_run(device: Device, compiled: CompiledOperator, data: CaseData, ca
     finally:
         device.context.margin = 0
     return RecordedCase(case.id, commands, results, (), len(compiled.program.dispatches), temporary)
+
+
+def _contents(desc: OperatorDesc, inputs: Inputs) -> list[npt.NDArray[np.uint8]]:
+    """Return the bytes of each input, in binding order."""
+    return [
+        to_bytes(inputs[name] if index is None else inputs[name][index], tensor)
+        for name, index, tensor in tensors(desc.inputs())
+    ]
 
 
 def _run(device: Device, run: RecordedCase) -> tuple[list[npt.NDArray[np.uint8]], tuple[str, str] | None]:
@@ -339,10 +344,7 @@ def _disagreement(device: Device, desc: OperatorDesc, inputs: Inputs, found: Seq
         compiled = compiled_on(portable, desc)
     except DMLError:
         return ""  # a tensor exceeds their largest binding
-    given = [
-        portable.create_buffer(to_bytes(inputs[name] if index is None else inputs[name][index], tensor))
-        for name, index, tensor in tensors(desc.inputs())
-    ]
+    given = [portable.create_buffer(contents) for contents in _contents(desc, inputs)]
     outputs = tensors(desc.outputs())
     results = [portable.create_buffer(int(tensor.TotalTensorSizeInBytes)) for _, _, tensor in outputs]
     recorded(portable, compiled, given, results).execute()
@@ -417,7 +419,7 @@ def _failure(label: str, tensor: Tensor, result: Comparison, touched: int | None
         allowed = {"allowed_ulp": wrong.allowed_ulp, "message": f"{label} {wrong}"}
         return {"kind": "values", "tensor": label, **_element(wrong), **allowed}
     if touched is not None:
-        message = f"{label}: byte {touched} lies in a gap of its strides {tensor.strides} and was written"
+        message = f"{label}: byte {touched}, in a gap of its strides {tensor.strides}, was written"
         return {**NO_ELEMENT, "kind": "outside", "tensor": label, "message": message}
     return None
 

@@ -33,7 +33,7 @@ class SUITE_OPERATOR_TYPE(IntEnum):
 
 
 class GraphDesc:
-    """A graph described as an operator is: by named input and output tensors, which are packed."""
+    """A graph described like an operator, by named input and output tensors. The tensors are packed."""
 
     OPERATOR_TYPE: ClassVar[SUITE_OPERATOR_TYPE]
     #: Layouts change an operator's fields; a graph has none.

@@ -6,7 +6,7 @@ on constants are computed in each part that needs them, where they are known dur
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -58,21 +58,7 @@ def cut(
     writers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     names = {*given, *known, *writers}
     reads = [node.reads() & names for node in nodes]  # nested graphs have their own names
-    levels: list[int | None] = []  # even for the device, odd for the host, None if it depends only on constants
-    for index, node in enumerate(nodes):
-        before = [_after(levels[writers[name]], writers[name] in late) for name in reads[index] if name in writers]
-        from_inputs = any(name not in writers and name not in known for name in reads[index])
-        if (
-            index not in host
-            and index not in late
-            and not from_inputs
-            and all(level is None for level in before)
-            and node.output
-        ):
-            levels.append(None)
-            continue
-        earliest = max((level for level in before if level is not None), default=0)
-        levels.append(earliest + (earliest % 2 != (index in host)))
+    levels = _levels(nodes, reads, writers, known, host, late)
     live = _with_predecessors([writers[name] for name in outputs if name in writers], reads, writers)
     parts = []
     for level in sorted({0, *(level for index in live if (level := levels[index]) is not None)}):
@@ -82,9 +68,7 @@ def cut(
         for index in live - own:
             if levels[index] is not None:
                 needed |= {name for name in reads[index] if name in writers and levels[writers[name]] == level}
-        read = {writers[name] for index in own for name in reads[index] if name in writers} | {
-            writers[name] for name in needed
-        }
+        read = {writers[name] for name in needed.union(*(reads[index] for index in own)) if name in writers}
         inside = own | _with_predecessors([index for index in read if levels[index] is None], reads, writers)
         order = [nodes[index] for index in sorted(inside)]
         if not order:
@@ -101,6 +85,28 @@ def cut(
             )
         )
     return parts
+
+
+def _levels(
+    nodes: Sequence[Cuttable],
+    reads: Sequence[Collection[str]],
+    writers: Mapping[str, int],
+    known: Collection[str],
+    host: Collection[int],
+    late: Collection[int],
+) -> list[int | None]:
+    """Return each node's level: even on the device, odd on the host, None if it depends only on constants."""
+    levels: list[int | None] = []
+    for index, node in enumerate(nodes):
+        before = [_after(levels[writers[name]], writers[name] in late) for name in reads[index] if name in writers]
+        earliest = max((level for level in before if level is not None), default=None)
+        reads_inputs = any(name not in writers and name not in known for name in reads[index])
+        if earliest is None and not reads_inputs and index not in host and index not in late and node.output:
+            levels.append(None)
+        else:
+            earliest = earliest or 0
+            levels.append(earliest + (earliest % 2 != (index in host)))
+    return levels
 
 
 def _after(level: int | None, late: bool) -> int | None:

@@ -83,7 +83,7 @@ class Files:
 
     def __init__(self, directories: Sequence[Path]) -> None:
         self.directories = directories
-        # An installed package has a checkout's shaders/ in _shaders/.
+        # An installed package holds the checkout's folder shaders/ under the name _shaders/.
         self._roots = [(str(directory), f"{directory.name.removeprefix('_')}/") for directory in directories]
         self._found: dict[tuple[str, str], _Include | None] = {}
 

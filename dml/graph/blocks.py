@@ -26,7 +26,7 @@ _Sizes = tuple[int, int]
 
 
 class _Weights(NamedTuple):
-    """Stored numbers, their sizes, and their number of scales along each dimension (None without scales)."""
+    """Stored numbers, their sizes, and the number of scales along each dimension (None without scales)."""
 
     tensor: DML_BUFFER_TENSOR_DESC
     sizes: tuple[int, ...]

@@ -168,7 +168,7 @@ class Tensor(TensorArithmetic):
 
 
 def _integers(given: tuple[int | Sequence[int], ...], where: str) -> list[int]:
-    """Return integers given one by one or as one sequence."""
+    """Return the integers, given as separate arguments or as one sequence."""
     if len(given) == 1 and not isinstance(given[0], int | np.integer):
         given = tuple(given[0])
     if any(not isinstance(number, int | np.integer) or isinstance(number, bool) for number in given):

@@ -59,7 +59,7 @@ class _Compiler:
         self.blocks: dict[Value, StoredWeights | Stack] = {}
         #: Widened scales -> the FLOAT16 scales that readers of stored weights read instead.
         self.scales: dict[Value, Operand] = {}
-        #: Gathers without a kernel, and the stacks that replace their results.
+        #: Gathers that need no kernel, since products read their stacks in place; and by result, that stack.
         self.gathers: set[Node] = set()
         self.stacks: dict[Value, Stack] = {}
         #: Attentions whose scores are computed in parts, by their last node, and their earlier nodes.
@@ -212,7 +212,7 @@ class _Compiler:
         return dequantized_stack(node, self.stacks, self._read_stored) or blocks_of(node, self._read_stored)
 
     def _read_stored(self, value: Value, tensor: DML_BUFFER_TENSOR_DESC) -> Operand:
-        """Like ``_read``, but of FLOAT16 scales themselves."""
+        """Like ``_read``, but return FLOAT16 scales without widening them."""
         if value in self.scales:
             return self.scales[value].view(tensor.Sizes, tensor.strides)
         return self._read(value, tensor)

@@ -43,10 +43,10 @@ class _Merged:
     def takes(self, node: Node) -> bool:
         """Merge the node into an earlier one if there is an equal one."""
         read = tuple([None if entry is None else self._known(entry[1]) for entry in node.inputs])
-        alike = self._first.setdefault((type(node.desc), read), [])
-        first = next((other for other in alike if _is_equal(other, node)), None)
+        candidates = self._first.setdefault((type(node.desc), read), [])
+        first = next((other for other in candidates if _is_equal(other, node)), None)
         if first is None or any(entry is not None and entry[1].outputs for entry in node.outputs):
-            alike.append(node)
+            candidates.append(node)
             return False
         for value in {entry[1] for entry in node.inputs if entry is not None}:
             value.consumers = [reader for reader in value.consumers if reader[0] is not node]

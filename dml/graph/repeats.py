@@ -231,7 +231,8 @@ def _reads(node: Node, inputs: Sequence[_Entry | None]) -> None:
 
 
 def _read_nodes(nodes: Sequence[Node], found: dict[Value, _Repeat]) -> list[Node]:
-    """Return the nodes, each with its small one before it, without those of both that nothing reads."""
+    """Return the nodes, each preceded by the node that replaces it on fewer elements; drop those of either kind that
+    nothing reads."""
     small = {repeat.node: repeat.small for repeat in found.values()}
     optional = {*small, *small.values()}
     left: list[Node] = []

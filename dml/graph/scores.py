@@ -92,8 +92,8 @@ def _maker(reader: Node, entry: tuple[Port, Value] | None) -> Node | None:
     seen = entry[0].tensor
     if maker is None or len([*filter(None, maker.outputs)]) != 1 or seen.rank < 3:
         return None
-    made = maker.result[0].tensor
-    return maker if made.is_packed and seen.is_packed and made.DataType == seen.DataType else None
+    written = maker.result[0].tensor
+    return maker if written.is_packed and seen.is_packed and written.DataType == seen.DataType else None
 
 
 def _divides(batch: _Sizes, count: int) -> bool:

@@ -134,7 +134,7 @@ def _reads_stack(node: Node, index: int, gathers: set[Node]) -> bool:
 
 
 def _choose_alike(first: Node, second: Node) -> bool:
-    """Whether two gathers choose by the same indices from stacks of the same height."""
+    """Whether two gathers use the same indices, on stacks of the same number of matrices."""
     (own, indices), (other, others) = first.input(1), second.input(1)
     return indices is others and same_layout(own.tensor, other.tensor) and _height(first) == _height(second)
 

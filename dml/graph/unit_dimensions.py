@@ -62,9 +62,9 @@ def _position(cls: type[OperatorDesc]) -> int | None:
 def widened(desc: DML_BUFFER_TENSOR_DESC, cls: type[OperatorDesc], count: int) -> DML_BUFFER_TENSOR_DESC:
     """Return an operator's tensor with ``count`` more dimensions of size 1; with fewer of them if negative."""
     position = _position(cls) or 0
-    behind = position + max(-count, 0)
-    sizes = desc.Sizes[:position] + (1,) * count + desc.Sizes[behind:]
-    strides = desc.Strides and desc.Strides[:position] + (_OF_ONE,) * count + desc.Strides[behind:]
+    rest = position + max(-count, 0)
+    sizes = desc.Sizes[:position] + (1,) * count + desc.Sizes[rest:]
+    strides = desc.Strides and desc.Strides[:position] + (_OF_ONE,) * count + desc.Strides[rest:]
     return replace(desc, Sizes=sizes, Strides=strides, DimensionCount=len(sizes))
 
 

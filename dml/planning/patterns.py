@@ -94,9 +94,9 @@ class PlanPatterns:
         with self._lock:
             self._seen.append(sizes)
             del self._seen[: -4 * PATIENCE]
-            alike = [item for item in self._seen if _single(item) == _single(sizes)]
-            changing = _changing(alike)
-            if len(alike) <= PATIENCE or max(changing) < 0 or self.tried >= TRIALS + self.saved:
+            similar = [item for item in self._seen if _single(item) == _single(sizes)]
+            changing = _changing(similar)
+            if len(similar) <= PATIENCE or max(changing) < 0 or self.tried >= TRIALS + self.saved:
                 return
             self.tried += 1
             number = self.tried

@@ -28,8 +28,8 @@ class UntracedError(Exception):
     """A TracedInt was used in a way that cannot be traced."""
 
 
-#: What a TracedInt causes in code that does not know it: C code sees a number out of range, a ``range`` is empty, a
-#: table has no such key, and NumPy refuses operations with an object that is no array.
+#: Errors that a TracedInt causes in code that does not know it: C code sees a number out of range, a ``range`` is
+#: empty, a table has no such key, and NumPy refuses operations with an object that is no array.
 TRACING_ERRORS = (UntracedError, ArithmeticError, LookupError, TypeError, ValueError, struct.error)
 
 

@@ -301,7 +301,7 @@ def test_running_sums(seen_as: SeenAs, kind: str, axis: int, exclusive: bool, ba
 @pytest.mark.parametrize("layout", ["packed", "padded"])
 @pytest.mark.parametrize("kind, sizes", [("UINT8", (5, 37, 9)), ("FLOAT32", (1, 2, 3, 200))])
 def test_coordinates_of_nonzero_elements(seen_as: SeenAs, kind: str, sizes: tuple[int, ...], layout: str) -> None:
-    """The input and the coordinates, of as many rows as the input has elements, are larger than a binding."""
+    """The input is larger than a binding, and so are the coordinates, which have a row for each of its elements."""
     x = random(np.random.default_rng(4), kind, sizes, -1, 1).round()
     desc = dml.DML_NONZERO_COORDINATES_OPERATOR_DESC(
         like(x, layout),

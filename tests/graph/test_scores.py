@@ -40,7 +40,7 @@ def test_scores_in_parts(
     device: dml.Device, heads: tuple[int, int, int], sizes: tuple[int, int, int], dtype: Any, most: int, mask: str,
     turned: bool,
 ) -> None:  # fmt: skip
-    """By any number of heads, which may share keys, with what is added to the scores, and results in any layout."""
+    """Any number of heads, which may share keys, with terms added to the scores, and results in any layout."""
     rng = np.random.default_rng(0)
     (batch, count, each), (steps, total, size) = heads, sizes
     q = numbers(rng, dtype, batch, count * each, steps, size)

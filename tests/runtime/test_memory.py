@@ -50,7 +50,7 @@ def test_pieces_never_overlap(steps):
 @hypothesis.given(st.integers(1 << 20, (8 << 20) - 1))
 @hypothesis.example(4 << 20)
 def test_weights_of_one_size_leave_no_gaps(size):
-    """256 pieces, as of a model's layers: at most the last chunk is partly unused."""
+    """256 pieces of one size, like the weights of a model's layers: only the last chunk may be partly unused."""
     pool_ = pool(own_from=8 << 20)
     pieces = [pool_.take(size) for _ in range(256)]
     _, allocated = pool_.allocated

@@ -1,4 +1,4 @@
-"""An operator's rule in words: the requirements that its checks put on the page's example."""
+"""An operator's rule in words: the requirements that its checks make of the page's example."""
 
 from __future__ import annotations
 

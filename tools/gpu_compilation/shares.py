@@ -15,7 +15,7 @@ FILE = Path(__file__).with_name("shares.json")
 FAMILIES = ("gemm", "convolution", "attention", "normalization", "recurrent")
 _INSTRUCTIONS = COLUMNS.index("instructions")
 
-#: What keeps the shares below 1.
+#: Reasons why the shares are below 1.
 _OTHERS = (
     "| shader | its other instructions |",
     "| --- | --- |",

@@ -236,8 +236,8 @@ def included(file: str) -> frozenset[str]:
     root = sources.directory()
     found: set[str] = set()
     for name in _INCLUDE.findall((root / file).read_text(encoding="utf-8")):
-        beside = posixpath.join(posixpath.dirname(file), name)
-        path = next((one for one in (beside, name) if (root / one).is_file()), None)
+        sibling = posixpath.join(posixpath.dirname(file), name)
+        path = next((one for one in (sibling, name) if (root / one).is_file()), None)
         if path is not None:
             found |= {path} | included(path)
     return frozenset(found)

@@ -70,9 +70,9 @@ def _steps(
 
 
 def _dimensions(sizes: tuple[int, ...], strides: tuple[int, ...], operand: tuple[int, ...]) -> _Dimensions:
-    """Return the dimensions in memory order, merged where both traverse them as one.
+    """Return the dimensions in memory order, merged where result and operand traverse them as one dimension.
 
-    Outer ones of size 1 count like any other, so a batch of one has the kernel of a batch of many.
+    Outer dimensions of size 1 are merged like others, so a batch of one shares the kernel of larger batches.
     """
     kept: _Dimensions = []
     inside = 0
@@ -96,7 +96,7 @@ def operand_name(name: str, number: int) -> str:
 
 
 def values_of(epilogue: Epilogue) -> DataType:
-    """Return the data type row of an epilogue's input: floats are not rounded before it."""
+    """Return the data type of an epilogue's input: FLOAT32 for any float, since only the result is rounded."""
     computed = DATA_TYPES[epilogue.computed_type]
     return FLOAT32 if computed.kind == "float" else computed
 

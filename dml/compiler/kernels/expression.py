@@ -74,7 +74,8 @@ _SUMS = ("$x0 + $x1", "$x0 - $x1", "-$x0")
 
 
 def _cancels(node: ScalarNode) -> bool:
-    """Return whether a compiler may simplify a sum of floats, as (a + b) - b to a, wrong where a + b is rounded."""
+    """Return whether a compiler may simplify a sum of floats, such as (a + b) - b to a, which is wrong if a + b is
+    rounded."""
     if node.glsl != "float" or node.code not in _SUMS[:2]:
         return False
     parts = [part for part in node.operands if isinstance(part, ScalarNode)]

@@ -1,4 +1,4 @@
-"""What kernels declare of their arithmetic: execution modes of SPIR-V's float controls, and FLOAT16 arithmetic."""
+"""Declarations of a kernel's arithmetic: execution modes of SPIR-V's float controls, and FLOAT16 arithmetic."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class PackingBuilder(Protocol):
 
 
 def share(builder: PackingBuilder, tensors: Mapping[str, Bound], most: int) -> tuple[Mapping[str, Bound], Moves]:
-    """Bind the tensors through at most ``most`` storage buffers, two or more; also return what to ``restore`` after the
-    kernel.
+    """Bind the tensors through at most ``most`` (two or more) storage buffers. Also return the argument for
+    ``restore``, to call after the kernel.
 
     Adds the dispatches that copy into shared buffers. Constants are copied at initialization.
     """

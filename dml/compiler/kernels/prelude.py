@@ -346,7 +346,8 @@ def _variable(name: str, types: Mapping[str, str], block: str) -> str:
 
 
 def _number(name: str, types: Mapping[str, str], block: str, *, late: bool = False) -> str:
-    """Return the GLSL that loads a number. late: a divisor's number has a separate macro."""
+    """Return the GLSL that loads a number. late: a divisor is read from the variable that the kernel loads at its
+    start, not from the block."""
     if name.endswith(DIVISOR):
         number = name.removesuffix(DIVISOR)
         return f"Divisor({number if late else f'{block}.{number}'}, {block}.{name}_FACTOR, {block}.{name}_SHIFTS)"

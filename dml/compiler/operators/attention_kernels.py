@@ -244,8 +244,8 @@ def _unit(name: str, operand: Operand, unit: int) -> str:
     """Return GLSL <name>_RAW <name>_unit(from, at, end, whole), which reads a row's elements starting at index ``at``,
     and <name>_four(raw, h), which decodes them.
 
-    Elements from ``end`` on are 0; with ``whole`` there are none. They are not left out by branches, where a load would
-    wait for earlier ones: the first element is loaded instead.
+    Elements from ``end`` on are 0; with ``whole`` there are none. No branch skips them, since loads inside branches
+    wait for earlier loads: the first element is loaded instead.
     """
     if unit > 1:
         lines = [

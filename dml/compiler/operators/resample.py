@@ -311,7 +311,7 @@ def _one_by_one(
     """Resample one dimension separately from the others if together they exceed an invocation's steps or registers.
 
     lengths: rounds of the loop over each axis. loops: number of nested loops of a gradient. The filters are separable,
-    so the order is free. Returns False if nothing had to be done, or nothing could be done.
+    so the order is free. Returns False if that is not needed, or not possible.
     """
     fits = rounds(lengths) <= _most_rounds(builder, task.result) and keeps_loops(builder.target, loops)
     if fits or len(lengths) == 1:

@@ -343,9 +343,9 @@ def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
 
     Rows of many columns are shared by sixteen invocations, since the sums would not fit the registers of eight.
     """
-    beside = _OTHER_REGISTERS if of.halves or profile(target).by_thread else _FLOAT_REGISTERS
-    beside += _CONVERTING if of.halves and not target.features.float16_exact else 0
-    beside += _MASKED_AND_BIASED if of.masked and of.biased else 0
+    others = _OTHER_REGISTERS if of.halves or profile(target).by_thread else _FLOAT_REGISTERS
+    others += _CONVERTING if of.halves and not target.features.float16_exact else 0
+    others += _MASKED_AND_BIASED if of.masked and of.biased else 0
     for rows, keys, depth, across, workgroup, most in _TILES:
         if depth > _LEAST_DEPTH >= of.size:
             continue
@@ -358,5 +358,5 @@ def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
         parts = _parts(target, of, groups, steps, keys)
         found = AttentionTiles(rows, keys, depth, values, columns, parts, -(-steps // parts), across, workgroup)
         fits = found.shared <= target.shared_memory and workgroup <= target.max_workgroup_invocations
-        if fits and columns <= most and keeps(target, found.kept, workgroup=workgroup, others=beside):
+        if fits and columns <= most and keeps(target, found.kept, workgroup=workgroup, others=others):
             yield found

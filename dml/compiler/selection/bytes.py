@@ -22,8 +22,8 @@ FEW_ROWS: int = threshold("bytes.FEW_ROWS")
 CPU_MULTIPLIES_WORDS: bool = threshold("bytes.CPU_MULTIPLIES_WORDS")
 
 
-#: Maximum number of rows for which CPU drivers multiply bytes as they lie in memory: to widen b to INT32 then takes
-#: longer than the product.
+#: Maximum number of rows for which CPU drivers multiply bytes in place: widening b to INT32 would take longer than the
+#: product.
 CPU_FEW_ROWS: int = threshold("bytes.CPU_FEW_ROWS")
 
 

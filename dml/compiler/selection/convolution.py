@@ -152,8 +152,8 @@ def goes_by_phases(strides: Three) -> bool:
     return math.prod(strides) <= _MOST_PHASES
 
 
-#: Maximum number of output channels of one group for which CPU drivers take blocks though phases are few: each phase
-#: leaves most of the direct kernel's tile of channels empty.
+#: Maximum number of output channels of one group for which CPU drivers take blocks even for few phases: each phase
+#: would leave most of the direct kernel's tile of channels empty.
 BLOCKED_OUTPUTS: int = threshold("convolution.BLOCKED_OUTPUTS")
 
 
@@ -350,7 +350,7 @@ _Tile = TypeVar("_Tile", ImplicitTile, ImplicitMatrixTile)
 def _with_table(target: Target, sizes: WindowSizes, tile: _Tile) -> _Tile:
     """Return the tile with a table of the element that each step of k reads, where input channels are few and the table
     fits."""
-    reaches = (window_reach(taps, apart) for taps, apart in zip(sizes.taps, sizes.dilations, strict=True))
+    reaches = (window_reach(taps, dilation) for taps, dilation in zip(sizes.taps, sizes.dilations, strict=True))
     if sizes.inputs % tile.tile_k == 0 or max(reaches) > _MOST_REACH:
         return tile
     table = 1 << (-(-sizes.products // tile.tile_k) * tile.tile_k - 1).bit_length()
@@ -378,16 +378,16 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
     fitting: list[ImplicitMatrixTile] = []
     places = sizes.batch * math.prod(sizes.places)
     rule: ImplicitMatrixTile | None = None
-    for channels, beside, subgroup_tile, enough in MATRIX_TILES:
-        tile = ImplicitMatrixTile(channels, beside, subgroup_tile, tile_k, shapes[0], target.subgroup_size)
+    for channels, positions, subgroup_tile, enough in MATRIX_TILES:
+        tile = ImplicitMatrixTile(channels, positions, subgroup_tile, tile_k, shapes[0], target.subgroup_size)
         m, n, k = tile.shape
         threads = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
         divides = (
-            subgroup_tile[0] % m == subgroup_tile[1] % n == tile_k % k == 0 and tile.workgroup % (beside // 2) == 0
+            subgroup_tile[0] % m == subgroup_tile[1] % n == tile_k % k == 0 and tile.workgroup % (positions // 2) == 0
         )
         if divides and tile.workgroup <= threads and tile.memory() <= target.shared_memory:
             fitting.append(tile)
-            tiles = sizes.groups * -(-sizes.outputs // channels) * -(-places // beside)
+            tiles = sizes.groups * -(-sizes.outputs // channels) * -(-places // positions)
             if rule is None and sizes.outputs > channels // 2 and tiles >= filling(target, enough):
                 rule = tile
     too_long = sizes.products // tile_k >= max_steps(target)
@@ -432,14 +432,14 @@ def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
 
 
 #: Minimum stride with which windows of one channel are faster as a product even for few outputs: the direct kernel then
-#: reads most elements in vain.
+#: uses few of the elements that it reads.
 _FAR_APART = 4
 
 
 def is_worth_multiplying(sizes: WindowSizes, *, alone: bool) -> bool:
     """Whether windows along one axis of one channel are multiplied as a matrix: rows of x that overlap.
 
-    alone: only the general kernel is left. A filter of few outputs that moves by one takes the direct kernel half the
+    alone: only the general kernel is left. For a filter with few outputs and stride 1, the direct kernel takes half the
     time.
     """
     return alone or sizes.outputs >= _FEWEST_OUTPUTS or max(sizes.strides) >= _FAR_APART
@@ -448,8 +448,8 @@ def is_worth_multiplying(sizes: WindowSizes, *, alone: bool) -> bool:
 def is_worth_unfolding(target: Target, sizes: WindowSizes, bits: int, *, alone: bool) -> bool:
     """Whether to copy windows side by side, so that the convolution is a product: outputs share what the copy costs.
 
-    bits: of an element. alone: only the general kernel is left. The direct kernel is slower, too, where windows do not
-    overlap and are longer than a row of them, as in patches of 32 x 32: its tiles are mostly empty.
+    bits: of an element. alone: only the general kernel is left. The direct kernel is also slower for windows that do
+    not overlap and have at least as many columns as the result, such as patches of 32 x 32: its tiles are mostly empty.
     """
     copied = sizes.batch * sizes.groups * sizes.products * math.prod(sizes.places) * bits // 8
     are_apart = sizes.taps[2] >= sizes.places[2] and all(map(int.__le__, sizes.taps, sizes.strides))
@@ -591,8 +591,8 @@ def _strip_of_cpus(target: Target, sizes: WindowSizes, bits: int) -> DepthwiseTi
     _, height, width = sizes.places
 
     def cost(tile: DepthwiseTile) -> float:
-        beside, each_read, each_sum = STRIP_COSTS
-        each_tile = beside + each_read * math.prod(elements_read(tile, sizes)) + each_sum * tile.rows * tile.columns
+        per_tile, each_read, each_sum = STRIP_COSTS
+        each_tile = per_tile + each_read * math.prod(elements_read(tile, sizes)) + each_sum * tile.rows * tile.columns
         return tile.tiles(height, 0) * tile.tiles(width, 1) * each_tile
 
     gaps = _gap(sizes, 1), _gap(sizes, 2)
@@ -611,8 +611,8 @@ def elements_read(tile: DepthwiseTile, sizes: WindowSizes) -> tuple[int, int]:
     """Return the numbers of rows and columns of x that a tile's windows read."""
 
     def along(axis: int, count: int) -> int:
-        move, apart = (1, 1) if tile.gaps[axis - 1] > 1 else (sizes.strides[axis], sizes.dilations[axis])
-        return len({index * move + k * apart for index in range(count) for k in range(sizes.taps[axis])})
+        move, dilation = (1, 1) if tile.gaps[axis - 1] > 1 else (sizes.strides[axis], sizes.dilations[axis])
+        return len({index * move + k * dilation for index in range(count) for k in range(sizes.taps[axis])})
 
     return along(1, tile.rows), along(2, tile.columns)
 
@@ -673,9 +673,9 @@ class WinogradGrid:
 
 def winograd_grid(batch: int, places: Three, dilations: Three = (1, 1, 1)) -> WinogradGrid:
     """Return the tiles of a result {batch, channel, depth, height, width}. places: its last three sizes."""
-    depth, height, width = places
-    high, wide = (-(-size // (4 * apart)) * apart for size, apart in ((height, dilations[1]), (width, dilations[2])))
-    return WinogradGrid(high, wide, batch * depth * high * wide)
+    sizes = zip(places[1:], dilations[1:], strict=True)
+    high, wide = (-(-size // (4 * dilation)) * dilation for size, dilation in sizes)
+    return WinogradGrid(high, wide, batch * places[0] * high * wide)
 
 
 def is_cheaper_by_winograd(target: Target, sizes: WindowSizes) -> bool:

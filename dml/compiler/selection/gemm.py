@@ -101,7 +101,7 @@ class MatrixProduct(MatrixTile):
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory for the worse of the two operand orientations, whose padded lines take more."""
+        """Bytes of shared memory for the orientation of the operands whose padded rows take more."""
         slabs = sum(max(size * (self.tile_k // 8 | 1), self.tile_k * (size // 8 | 1)) for size in self.tile)
         staged = self.subgroups * self.shape[0] * (self.subgroup_tile[1] // 4 + 2)
         return 16 * max(slabs, staged)
@@ -150,11 +150,11 @@ def _narrow(target: Target, m: int, b_along_k: bool, *, singles: bool) -> Narrow
     """Return the narrow kernel's tile. Adjacent invocations read adjacent elements of b: 32 along k where b is
     contiguous along k, else 32 columns. For each row an invocation holds a sum, an index into a and, where it reads
     vectors, elements in flight: with 16 rows Mesa spilled on Adreno 618, and halved Intel's subgroups."""
-    beside, rows = 4 if b_along_k else 32, rows_of_tile(m)
+    lanes, rows = 4 if b_along_k else 32, rows_of_tile(m)
     values = 2 if singles else 4
     while rows > 4 and not keeps(target, values * rows):
         rows //= 2
-    return NarrowProduct(rows, beside, _NARROW_WORKGROUP // beside, b_along_k)
+    return NarrowProduct(rows, lanes, _NARROW_WORKGROUP // lanes, b_along_k)
 
 
 #: Minimum length of a split-k part that is worth the second dispatch, which adds the parts. (Matrix units take parts

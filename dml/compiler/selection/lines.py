@@ -452,9 +452,10 @@ CPU_GROUPED_LENGTH: int = threshold("lines.CPU_GROUPED_LENGTH")
 
 
 def top_k_group(target: Target, length: int, k: int) -> int:
-    """Return the adjacent elements per group if the first ``k`` of lines are sought in the first k groups; else 1.
+    """Return the number of adjacent elements per group if the first ``k`` elements of a line are sought in its first k
+    groups; else 1.
 
-    With the root of length / k, there are as many groups as elements in those k.
+    The root of length / k makes the number of groups equal to the number of elements in k groups.
     """
     if profile(target).shares_memory or k <= MOST_SELECTED or length < CPU_GROUPED_LENGTH * k:
         return 1

@@ -26,7 +26,7 @@ _SHORT_ROW, _LONG_ROW = (1, 8), (1, 16)
 _SHORT_ROWS, _LONG_ROWS = (4, 8), (4, 16)
 #: Minimum number of elements of b for which a product of few rows uses the longer tile.
 LONG_ROWS_FROM: int = threshold("tiles.LONG_ROWS_FROM")
-#: Minimum number of columns for that where b is not constant: with fewer, part of a workgroup would be idle.
+#: Minimum number of columns for the longer tile if b is not constant: with fewer, part of a workgroup would be idle.
 _COLUMNS_OF_LONG_ROWS = 128
 #: Tiles for many rows: the larger, the faster, and the longer to compile. A workgroup with the last tile is 128 columns
 #: wide, too wide for products of fewer than 256.
@@ -213,8 +213,8 @@ def product_cost(target: Target, sizes: ProductSizes) -> float:
 
 
 def cheapest_step(target: Target, m: int, n: int) -> float:
-    """Return the estimated cost of a step of k with the best tile, to compare the orders of the operands. It assumes,
-    on every driver, shared rows and the same cost of reads."""
+    """Return the estimated cost of a step of k with the best tile, for comparing both orders of the operands. It
+    assumes that lanes share rows, and that reads cost the same on every driver."""
     tiles = (_SHORT_ROW, _LONG_ROW) if m <= FEW_ROWS else (_SMALL, _MIDDLE, _LARGE)
     reads = {tile: READ_COST * _reads(tile, shared=tile[0] >= _SHARING) for tile in tiles}
     return min(_groups(target, tile, m, n) * (reads[tile] + tile[0] * tile[1]) for tile in tiles)

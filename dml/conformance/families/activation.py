@@ -29,7 +29,7 @@ def _inputs(name: str) -> Callable[[Any, Values], Inputs]:
         arrays = dict(usual(desc, values))
         x = arrays["InputTensor"]
         if name == "SHRINK" and not is_float(x.dtype) and desc.Bias != int(desc.Bias):
-            # float32 represents numbers this small with their fractions
+            # at this size float32 still has fractions
             arrays["InputTensor"] = values.between(desc.InputTensor, -60, 60)
         elif name == "SOFTPLUS" and desc.Steepness > 1:
             # Steepness times the largest number would overflow, where the reference defines no result.

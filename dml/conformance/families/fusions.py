@@ -76,7 +76,7 @@ def _total(t: _Graph) -> Any:
 
 
 def _every_other(x: Any, first: int) -> Any:
-    """Return every other column of x from the first on; from 0, never the last column."""
+    """Return every second column of x, starting at ``first``; with 0, the last column is left out."""
     return op.slice_(x, (0, first), (x.sizes[0], x.sizes[1] - 1), (1, 2))
 
 
@@ -248,7 +248,7 @@ def _inputs(desc: Any, values: Values) -> Inputs:
     for name, one in desc.inputs():
         if name == "Real":
             found[name] = values.between(one, -6, 6)
-        elif name == "Variance":  # 3 or 15: with the epsilon of 1, a square
+        elif name == "Variance":  # plus the epsilon of 1, a square
             found[name] = values.integers(one, 0, 1) * 12 + 3
         else:
             found[name] = values.integers(one, *_RANGES.get(name, (-12, 12)))

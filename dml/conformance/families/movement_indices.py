@@ -285,7 +285,7 @@ def _rows_inputs(desc: OWN_REDUCE_INTO_ROWS_OPERATOR_DESC, values: Values) -> In
 
 
 def _reduced(desc: OWN_REDUCE_INTO_ROWS_OPERATOR_DESC, inputs: Inputs) -> Expected:
-    """Expect the kernel's own order in the tensor's type: floats are equal, too."""
+    """Expect the result of reducing in the kernel's order and the tensor's type, which floats equal, too."""
     found, updates = inputs["InputTensor"].copy(), inputs["UpdatesTensor"]
     indices = np.broadcast_to(inputs["IndicesTensor"], updates.shape)
     combine = next(combine for function, combine in _REDUCED.values() if function == desc.Function)

@@ -68,7 +68,7 @@ def _levels(values: Values, sizes: tuple[int, ...], low: float, high: float) -> 
 
 
 def _with_edges(values: Values, of: Tensor, array: Any) -> Any:
-    """Return an array, for edge values with a third of it replaced by any numbers of the tensor's type."""
+    """Return the array; for edge values, any numbers of the tensor's type replace a third of it."""
     return np.where(values.rng.random(of.Sizes) < 0.3, values.fill(of), array) if values.edges else array
 
 

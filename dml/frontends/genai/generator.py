@@ -110,7 +110,7 @@ class Generator:
                 HRESULT.E_NOTIMPL,
             )
         if not ends.min():
-            raise DMLError(f"Generator.append_tokens: row {ends.argmin()} of the prompts has padding alone")
+            raise DMLError(f"Generator.append_tokens: row {ends.argmin()} of the prompts is only padding")
         if not length:
             self._state.pad(np.repeat(ends, self._options.num_beams), new.shape[1])
 

@@ -90,12 +90,12 @@ class Tokenizer:
 
     @property
     def bor_token_id(self) -> int:
-        """Id of the token that begins reasoning."""
+        """Id of the token that begins the model's reasoning."""
         return self._mark("bor_token_id")
 
     @property
     def eor_token_id(self) -> int:
-        """Id of the token that ends reasoning."""
+        """Id of the token that ends the model's reasoning."""
         return self._mark("eor_token_id")
 
     def _mark(self, name: str) -> int:

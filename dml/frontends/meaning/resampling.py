@@ -23,9 +23,9 @@ from dml.shapes import with_size
 
 _Array = npt.NDArray[Any]
 
-#: Outputs of a band, whose weights are multiplied together.
+#: Number of outputs per band; each band is one matrix product.
 _BAND = 16
-#: The least factor by which bands shorten the sums.
+#: Minimum factor by which bands must shorten the sums.
 _LEAST_SAVED = 4
 
 _NEAREST: dict[str, Callable[[_Array], _Array]] = {
@@ -237,7 +237,8 @@ def _weighted(x: Tensor, dimension: int, matrix: _Array) -> Tensor:
 
 
 def _bands(matrix: _Array) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the first input element of each band of outputs, and how many elements hold every band's weights."""
+    """Return the first input element of each band of outputs, and the number of elements that covers every band's
+    weights."""
     output, size = matrix.shape
     used = [np.flatnonzero(matrix[start : start + _BAND].any(0)) for start in range(0, output, _BAND)]
     ranges = [(found[0], found[-1] + 1) if found.size else (0, 1) for found in used]

@@ -8,6 +8,7 @@ index writes the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -27,13 +28,13 @@ _ORDERED = tuple(
     getattr(enums, f"DML_TENSOR_DATA_TYPE_{name}")
     for name in ("FLOAT32", "FLOAT16", "INT32", "UINT32", "INT64", "UINT64")
 )
-#: The most comparisons of rows with indices.
+#: Maximum number of comparisons of rows with indices.
 _PAIRS = 2**20
-#: The most updates of a column that are reduced one after the other, where columns do not fill a device.
+#: Maximum updates of a column to reduce one after the other if the columns do not fill a device.
 _SPAN = 2**14
-#: Columns that do.
+#: Number of columns that fill a device.
 _COLUMNS = 64
-#: The most elements of the spans' results, unless they are fewer than ``_SPARSE`` times the updates.
+#: Maximum elements of the spans' results, unless they are fewer than ``_SPARSE`` times the updates.
 _HELD, _SPARSE = 2**22, 4
 
 
@@ -59,7 +60,8 @@ REDUCTIONS = tuple(_REDUCTIONS)
 def replaced_elements(x: Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
     """Write each update to the update's index along the axis, and its own position along the other axes.
 
-    indices, updates: equal sizes, no larger than x's along the other axes. DirectML takes x's sizes there.
+    indices, updates: equal sizes, no larger than x's along the other axes. (DirectML's operator requires x's sizes
+    there.)
     """
     for index, count in enumerate(indices.sizes):
         if index != axis and count < x.sizes[index]:
@@ -131,10 +133,11 @@ def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, u
     # REDUCE sums no integers of 8 and 16 bits.
     narrow = x.desc.dtype.kind in "iu" and x.desc.dtype.itemsize < 4
     if x.desc.element_count * indices.sizes[0] <= _PAIRS and not narrow:
-        way = _compared
+        reduce = _compared
     else:
-        way = _sorted if _spans(x, updates) is None else _in_order
-    reduced, hits = way(x, indices, updates, reduction, nothing, counts)
+        spans = _spans(x, updates)
+        reduce = _sorted if spans is None else partial(_in_order, spans)
+    reduced, hits = reduce(x, indices, updates, reduction, nothing, counts)
     result = combine(x if use_initial else nothing.broadcast(x.sizes), reduced)
     if hits is None:
         return result
@@ -147,7 +150,7 @@ def _reduced_rows(x: Tensor, indices: Tensor, updates: Tensor, reduction: str, u
 def _compared(
     x: Tensor, indices: Tensor, updates: Tensor, reduction: str, nothing: Tensor, counts: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Reduce the updates of each element of x, ``nothing`` where there are none; and count them if ``counts``.
+    """Reduce the updates of each element of x (``nothing`` if it has none), and count them if ``counts``.
 
     Compares every row with every index.
     """
@@ -172,11 +175,10 @@ def _spans(x: Tensor, updates: Tensor) -> int | None:
 
 
 def _in_order(
-    x: Tensor, indices: Tensor, updates: Tensor, reduction: str, nothing: Tensor, counts: bool
+    spans: int, x: Tensor, indices: Tensor, updates: Tensor, reduction: str, nothing: Tensor, counts: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Do what ``_compared`` does. Each column, or span of it, is reduced one update after the other."""
-    spans = _spans(x, updates) or 1
-    halves = x.desc.dtype == np.float16  # which lose digits in many steps
+    """Do what ``_compared`` does. Each of ``spans`` spans of a column is reduced one update after the other."""
+    halves = x.desc.dtype == np.float16  # a sum of many FLOAT16 numbers loses digits
     wide, start = (op.cast(each, _FLOAT32) if halves else each for each in (updates, nothing))
     reduced = _into_rows(start, indices, wide, x.sizes[0], spans, _REDUCTIONS[reduction].function)
     reduced = op.cast(reduced, x.data_type) if halves else reduced
@@ -190,7 +192,8 @@ def _in_order(
 def _into_rows(
     start: Tensor, indices: Tensor, updates: Tensor, rows: int, spans: int, function: DML_REDUCE_FUNCTION
 ) -> Tensor:
-    """Reduce updates {K, C} into ``rows`` rows of ``start``. spans: parts of each column that are reduced apart."""
+    """Reduce updates {K, C} into ``rows`` rows of ``start``. spans: parts of each column that are reduced
+    separately."""
     columns = updates.sizes[1]
     length = -(-updates.sizes[0] // spans)
     if spans > 1:
@@ -224,7 +227,7 @@ def _sorted(
     shared = width < updates.sizes[1]
     new = op.gather_nd(updates, order) if shared else op.gather_elements(updates, order, 0)
     merge = op.add if reduction == "sub" else _REDUCTIONS[reduction].combine
-    halves = x.desc.dtype == np.float16  # which lose digits in many steps
+    halves = x.desc.dtype == np.float16  # a sum of many FLOAT16 numbers loses digits
     new = as_type(_scanned(op.cast(new, _FLOAT32) if halves else new, targets, merge), x.data_type)
     # Of the updates of one row, the last wins.
     empty = nothing.broadcast(x.sizes).packed()

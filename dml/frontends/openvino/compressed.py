@@ -1,8 +1,8 @@
 """Constants of 4 and 8 bits that models decompress: Convert, Subtract a zero point, Multiply by a scale, Reshape.
 
-They stay as they lie in the file. Products, gathers and convolutions read integers there; for any other layer the
-device dequantizes them in each run. Codes of floats, which no operator reads, are looked up in each run, for products
-and gathers only some rows at a time.
+They stay in the file's form. Products, gathers and convolutions read integers in that form; for any other layer the
+device dequantizes them in each run. No operator reads codes of floats: each run looks them up, for products and gathers
+only some rows at a time.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _INTEGERS = {
 #: Element types whose numbers are looked up -> bits of a code.
 _CODES = {"nf4": 4, "f8e4m3": 8, "f8e5m2": 8}
 _FLOATS = ("f16", "bf16", "f32", "f64")
-#: Arrays of at most so many elements are computed on the host.
+#: Maximum elements of arrays that the host computes.
 SMALL = 1024
 
 
 @dataclass(eq=False)
 class Compressed:
-    """Numbers as they lie in the file, with a zero point and a scale per block.
+    """Numbers in the file's form, with a zero point and a scale per block.
 
     kind: the numbers' element type, of ``_INTEGERS`` or ``_CODES``. element_type: that of the value. zero, scale: in
     the numbers' rank; their sizes divide the numbers'.
@@ -60,7 +60,7 @@ class Compressed:
     scale: _Array | None = None
     #: The node of the bytes, for all values made from this one by ``replace``.
     _bytes: list[Tensor] = field(default_factory=list, repr=False)
-    #: Of this value alone: the value for any layer, and the node of the scales.
+    #: Not shared with values made by ``replace``: the value for any layer, and the node of the scales.
     _value: Tensor | _Array | None = field(default=None, init=False, repr=False)
     _scales: Tensor | None = field(default=None, init=False, repr=False)
 
@@ -127,8 +127,7 @@ class Compressed:
         return as_type(numbers, self.data_type)
 
     def rows(self, graph: Builder, indices: Tensor) -> Tensor | None:
-        """Return the rows of codes of floats at the indices; None if they are no whole bytes, or if rows share
-        scales."""
+        """Return the rows of codes of floats at the indices; None if rows are not whole bytes, or share scales."""
         row = prod(self.sizes[1:]) * _CODES.get(self.kind, 0)
         if not row or row % 8 or (self.scale is not None and self.scale.shape[0] != self.sizes[0]):
             return None
@@ -160,7 +159,7 @@ class Compressed:
 
 
 def _looked_up(data: Tensor, kind: str, sizes: tuple[int, ...]) -> Tensor:
-    """Return the numbers of bytes of codes, as FLOAT32."""
+    """Return the numbers for the codes in bytes, as FLOAT32."""
     each = 8 // _CODES[kind]
     table = decompressed(np.arange(256, dtype=np.uint8), kind, 256 * each).astype(np.float32).reshape(256, each)
     codes = op.cast(data, enums.DML_TENSOR_DATA_TYPE_UINT32)
@@ -171,7 +170,7 @@ def _looked_up(data: Tensor, kind: str, sizes: tuple[int, ...]) -> Tensor:
 
 
 def _rows_of(x: Tensor, start: int, count: int) -> Tensor:
-    """Return rows along the first dimension."""
+    """Gather rows along the first dimension."""
     rest = x.sizes[1:]
     return op.slice_(x, [start, *(0 for _ in rest)], [count, *rest])
 

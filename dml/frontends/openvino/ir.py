@@ -55,9 +55,9 @@ _PRECISIONS = {name.upper(): name for name in ELEMENT_TYPES} | {
 }  # fmt: skip
 #: Element types of compressed constants -> bits of an element, and the type that elements are read as.
 _COMPRESSED = {"u4": (4, "u8"), "i4": (4, "i8"), "nf4": (4, "f32"), "f8e4m3": (8, "f16"), "f8e5m2": (8, "f16")}
-#: Types of layers that are no operations.
+#: Types of layers that are not operations.
 ENDS = ("Parameter", "Const", "Result")
-#: Layers that have or move elements of these types, and no other layers' results are compressed.
+#: Layers whose results may be compressed: they hold or move elements of these types.
 _MOVES = frozenset({"Const", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 _FLOAT8 = {"f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
 _MAX_RANK = 8
@@ -95,7 +95,7 @@ class IrPort:
 
 
 def accepts(own: Sequence[int], sizes: Sequence[int]) -> bool:
-    """Return whether sizes, of which -1 is any, allow others."""
+    """Return whether sizes, where -1 means any size, allow these others."""
     return len(own) == len(sizes) and all(a in (-1, b) for a, b in zip(own, sizes, strict=True))
 
 

@@ -62,7 +62,7 @@ def _name(layer: IrLayer, output: int) -> str:
 
 def on_host(network: Network) -> list[IrLayer]:
     """Return the layers that cannot run on the device: their type, or that of a layer inside, is not mapped, or they
-    loop until a computed value says so."""
+    loop until a computed condition ends the loop."""
     stopped = stopped_by_data(network)
     return [layer for layer in network.layers if layer.type not in ENDS and (layer in stopped or not _is_taken(layer))]
 
@@ -115,7 +115,7 @@ class PartedNetwork:
             raise DMLError(f"{error.message}; {hint}", error.hresult) from None
         if not has_host and (stopped := stopped_by_data(network)):
             raise DMLError(
-                f"these layers loop until a computed value says so, which only the host can: "
+                f"these layers stop by a computed condition, which only the host supports: "
                 f"{'; '.join(str(layer) for layer in network.layers if layer in stopped)}",
                 HRESULT.E_NOTIMPL,
             )

@@ -90,7 +90,7 @@ class GraphBuilder:
     @checked
     def build(self, flags: Any, outputs: Sequence[Expression]) -> Model:
         """Compile the graph that the outputs need. flags: ExecutionFlags, as for ``compile_graph``."""
-        tensors = [output.made for output in outputs]
+        tensors = [output.written for output in outputs]
         for tensor in tensors:
             if tensor.source[0] == "input":
                 raise DMLError("GraphBuilder.build: an output must not be an input of the graph; add an identity")

@@ -19,9 +19,9 @@ class Expression:
     references do in C++.
     """
 
-    def __init__(self, tensor: Tensor | None = None, made: Tensor | None = None) -> None:
+    def __init__(self, tensor: Tensor | None = None, written: Tensor | None = None) -> None:
         self._tensor = tensor
-        self._made = tensor if made is None else made
+        self._written = tensor if written is None else written
 
     @property
     def tensor(self) -> Tensor:
@@ -31,11 +31,11 @@ class Expression:
         return self._tensor
 
     @property
-    def made(self) -> Tensor:
+    def written(self) -> Tensor:
         """The tensor as its operator wrote it, before any reinterpretation."""
         assert self.tensor is not None
-        assert self._made is not None
-        return self._made
+        assert self._written is not None
+        return self._written
 
     @property
     def is_empty(self) -> bool:
@@ -46,7 +46,7 @@ class Expression:
         return TensorDesc.of(self.tensor.desc)
 
     def _set(self, other: Expression) -> Expression:
-        self._tensor, self._made = other._tensor, other._made
+        self._tensor, self._written = other._tensor, other._written
         return self
 
     def __add__(self, other: Expression | float) -> Expression:

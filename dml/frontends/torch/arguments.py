@@ -108,7 +108,7 @@ def _is_number(node: fx.Node) -> bool:
 
 
 def _is_float(node: fx.Node) -> bool:
-    """Return whether a placeholder is a float in a tensor: the graph uses only its number."""
+    """Return whether a placeholder is a float passed as a tensor, of which the graph only reads the number."""
     example = node.meta.get("example_value")
     is_scalar = isinstance(example, torch.Tensor) and example.dtype == torch.float64 and not example.ndim
     return is_scalar and len(_items(node)) == len(node.users)

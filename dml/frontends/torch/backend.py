@@ -202,5 +202,5 @@ def _why_eager(arguments: Sequence[Any]) -> str | None:
         return "gradients are required (use torch.no_grad() or torch.inference_mode())"
     elsewhere = next((tensor.device for tensor in tensors if tensor.device.type != "cpu"), None)
     if elsewhere is not None:
-        return f"a tensor lies on {elsewhere}; the CPU's are taken"
+        return f"a tensor is on {elsewhere}; only tensors on the CPU are supported"
     return None

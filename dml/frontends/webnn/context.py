@@ -104,7 +104,7 @@ class MLContext(NamedInSnakeCase):
         return self._lost is not None
 
     def limits(self, operation: str) -> dict[str, MLTensorLimits]:
-        """Return the limits of one operation's operands. Raises DMLError for a name that is no operation's."""
+        """Return the limits of one operation's operands. Raises DMLError for an unknown operation."""
         limits = limits_at(self.device.feature_level).get(operation)
         if limits is None:
             raise DMLError(f"MLContext.limits: there is no operation {operation!r}")

@@ -418,7 +418,7 @@ def test_logits_of_a_padded_prompt_stay_below_their_limit(
 def test_padding_that_cannot_be_masked(model: og.Model) -> None:
     pad = model.config.token("pad_token_id")
     generation = generator(model, batch_size=2)
-    with pytest.raises(dml.DMLError, match="row 1 of the prompts has padding alone"):
+    with pytest.raises(dml.DMLError, match="row 1 of the prompts is only padding"):
         generation.append_tokens([[3, 4], [pad, pad]])
     generation.append_tokens([[3, 4], [5, 6]])
     with pytest.raises(dml.DMLError, match=r"only the first tokens of a batch .* found padding after 2 tokens"):

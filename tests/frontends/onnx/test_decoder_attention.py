@@ -279,7 +279,7 @@ SHARED = {"present_k": "past_k", "present_v": "past_v"}
 @pytest.mark.parametrize("dtype", [FLOAT, HALF])
 @pytest.mark.parametrize(("steps", "past", "room"), [(1, 8191, 8192), (3, 4093, 4096), (70, 4090, 8192)])
 def test_sparse_attention_of_real_size(device: dml.Device, steps: int, past: int, room: int, dtype: Any) -> None:
-    """A token, a few, and a prompt whose mask is too large for all heads at once; the last query and others."""
+    """One token, a few, and a prompt whose mask is too large for all heads at once."""
     model, given_ = phi_attention(steps, past, room, dtype, sparse=True)
     held = {name: device.to_device(given_[name]) for name in ("past_k", "past_v")}
     found = np.array(prepare(model, device, fallback=False).run({**given_, **held}, shared=SHARED)[0])

@@ -79,6 +79,26 @@ def test_reductions_of_integers_cut_off_fractions(device: dml.Device, op: str, k
     assert_close(prepare(model, device).run(given), [expected.astype(kind)], 0)
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.int32])
+@pytest.mark.parametrize("constant", [True, False])
+def test_integers_keep_all_bits(device: dml.Device, kind: Any, constant: bool) -> None:
+    x = np.random.default_rng(29).integers(0, np.iinfo(kind).max, (3, 4), kind)
+    x = np.where(x % 2, x, -x.astype(np.int64)).astype(kind)
+    factors: dict[str, Any] = {"transA": 1, "alpha": 3.0, "beta": 2.0}
+    cases: list[tuple[str, dict[str, Any], Any, dict[str, Any]]] = [
+        ("Pow", {"x": x, "y": np.array(2, kind)}, x * x, {}),
+        ("Relu", {"x": x}, np.maximum(x, 0), {}),
+        ("PRelu", {"x": x, "y": x[0]}, np.where(x < 0, x * x[0], x), {}),
+        ("MatMul", {"x": x, "y": x.T.copy()}, x @ x.T, {}),
+        ("Gemm", {"x": x, "y": x, "z": x[0]}, 3 * (x.T @ x) + 2 * x[0], factors),
+    ]
+    for op, inputs, expected, attributes in cases:
+        constants = [name for name in inputs if constant and name == "y"]
+        outputs = {"result": (2, kind)}
+        model, given = node_model(op, inputs, outputs, domain="", version=16, constants=constants, **attributes)
+        assert_close(prepare(model, device).run(given), [expected.astype(kind)], 0)
+
+
 @pytest.mark.parametrize("version, scale", [(10, np.float32(2)), (13, np.float32(2)), (19, np.int32(2))])
 def test_integers_are_quantized(device: dml.Device, version: int, scale: Any) -> None:
     x = np.array([-90, -3, 0, 5, 7, 600], np.int32)

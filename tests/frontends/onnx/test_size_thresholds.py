@@ -29,6 +29,7 @@ from dml.frontends.onnx import prepare
 LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
     "dml.compiler.operators.attention": {"MOST_SCORES": (64, 256)},
     "dml.compiler.selection.stored_weights": {"_PART_BYTES": (1, 256)},
+    "dml.frontends.meaning.integers": {"PRODUCT_BYTES": (1, 256)},
     "dml.frontends.meaning.resampling": {"_BAND": (1, 2), "_LEAST_SAVED": (0, 1)},
     "dml.frontends.meaning.scatter": {
         "_PAIRS": (0, 50),
@@ -55,6 +56,7 @@ LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
 }
 #: Integer constants of the modules in ``FOLDERS`` that are not size thresholds.
 OTHERS: dict[str, set[str]] = {
+    "dml.frontends.meaning.integers": {"_EXPONENT_BITS"},  # follows from 64 bits
     "dml.frontends.onnx.run.severity": {"WARNING"},
     "dml.frontends.onnx.load.lenient": {"_IR_VERSION", "_FREE_INITIALIZERS", "_MOST_VERSION"},
     "dml.frontends.onnx.load.loading": {"_MESSAGE_LIMIT", "_SPARSE_LIMIT"},  # larger sizes are refused

@@ -29,6 +29,12 @@ def test_functions_that_keep_integers(device, tmp_path, kind):
     both(device, tmp_path, make, x)
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.int32])
+def test_powers_of_integers(device, tmp_path, kind):
+    x, exponent = RNG.integers(0, 5, (3, 4)).astype(kind), RNG.integers(0, 6, (4,)).astype(kind)
+    both(device, tmp_path, o.power, x, exponent)
+
+
 @pytest.mark.parametrize("batches", [-1, -2])
 def test_gather_of_batches_counted_from_the_back(device, tmp_path, batches):
     indices = RNG.integers(0, 4, (2, 3, 5))

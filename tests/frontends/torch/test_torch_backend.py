@@ -861,6 +861,18 @@ def test_a_warning_comes_once_however_often_dynamo_compiles(compiled):
     assert len([each for each in caught if each.category is front.EagerWarning]) == 1
 
 
+@pytest.mark.parametrize("kind", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
+def test_integers_overflow_as_in_pytorch(compiled, kind):
+    limits = torch.iinfo(kind)
+    x = torch.randint(max(limits.min, -(2**62)), min(limits.max, 2**62), (4, 4)).to(kind)
+
+    def model(x):
+        return x @ x, x * x, torch.pow(x, 3), torch.square(x)
+
+    for found, expected in zip(compiled(model, fallback=False)(x), model(x), strict=True):
+        assert torch.equal(found, expected)
+
+
 def test_gradients_are_pytorchs(compiled):
     model = nn.Linear(3, 2)
     run = compiled(model)

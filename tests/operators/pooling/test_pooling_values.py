@@ -344,7 +344,7 @@ def test_unpooling(device: Any, dtype: str, layout: int) -> None:
     x = random(rng, dtype, (2, 2, 3, 4), 1, 90)
     kind = ("UINT32", "UINT64")[layout]
     indices = rng.integers(0, 150, x.shape).astype(dml.numpy_dtype(data_type(kind)))
-    if kind == "UINT64":  # the high word alone puts one index out of range; no other index has its low word
+    if kind == "UINT64":  # one index is out of range only by its high word; its low word is unique among the indices
         indices[0, 0, 0, 0] = 2**32 + next(place for place in range(140) if place not in indices)
     into, out = layouts(layout)
     desc = dml.DML_MAX_UNPOOLING_OPERATOR_DESC(

@@ -1,5 +1,5 @@
-"""Convolutions whose output channels are a block of results: backward ones of long strides, as forward ones of stride
-one, and long filters along rows.
+"""Convolutions rewritten as forward ones of stride one, with a block of results as output channels: backward
+convolutions with long strides, and long filters along rows.
 
 Backward, a block holds a result for each position modulo the strides. All results of a block have the same number of
 taps: weights beyond the filter's ends are zero.
@@ -50,7 +50,7 @@ def in_blocks(builder: ProgramBuilder, convolution: Convolution) -> Convolution 
     geometry, weights, result = convolution.geometry, convolution.weights, convolution.result
     axes = [_axis(convolution, axis) for axis in range(3)]
     taps, padding = three([axis.taps for axis in axes]), three([axis.padding for axis in axes])
-    is_dilated = any(apart > 1 < size for apart, size in zip(geometry.dilations, weights.sizes[2:], strict=True))
+    is_dilated = any(dilation > 1 < size for dilation, size in zip(geometry.dilations, weights.sizes[2:], strict=True))
     # Weights of several groups with several channels would not be evenly spaced.
     if is_dilated or min(padding) < 0 or min(geometry.groups, convolution.inputs) > 1:
         return None

@@ -196,7 +196,6 @@ def _filter(builder: ProgramBuilder, sums: WindowedSum, runs: _Runs, padding: in
         matrix,
         {"filter": sums.weights.as_type(DML_TENSOR_DATA_TYPE_UINT8)},
         constants={**runs.constants, "CHANNELS": runs.channels, "RUN_TAPS": runs.run_taps, "PAD": padding}
-        | {f"FIRST_{d}": np.int32(sums.windows.first[d]) for d in range(3)}
-        | {f"STEP_{d}": np.int32(sums.windows.step[d]) for d in range(3)},
+        | sums.windows.taps_in_filter(),
     )
     return matrix

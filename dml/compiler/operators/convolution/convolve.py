@@ -8,7 +8,7 @@ and for all others ``general``, with one invocation per element.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from dml.compiler.apply import apply
@@ -51,7 +51,6 @@ from dml.compiler.selection.convolution import (
     joins_images,
     prefers_blocks,
 )
-from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16
 
 _Tile = TypeVar("_Tile")
@@ -99,8 +98,8 @@ def _sum_of(builder: ProgramBuilder, summands: list[Convolution], finish: Expres
 
 def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
     """Compute a convolution whose tensors fit bindings."""
-    sums = windowed_sums(convolution)
-    if convolution.geometry.backward and (sums is None or prefers_blocks(builder.target, sums[0].sizes, len(sums))):
+    target, sums = builder.target, windowed_sums(convolution)
+    if convolution.geometry.backward and (sums is None or prefers_blocks(target, sums[0].sizes, len(sums))):
         blocks = in_blocks(builder, convolution)
         if blocks is not None:
             convolve(builder, blocks, Leaf(0))
@@ -109,89 +108,92 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     if sums is None:
         general(builder, convolution, finish)
         return
-    bits = DATA_TYPES[convolution.result.data_type].bits
-    if len(sums) == 1 and _goes_by_product(builder.target, sums[0], bits):
-        by_product(builder, sums[0], finish)
+    bits, halves = DATA_TYPES[convolution.result.data_type].bits, _are_halves(convolution)
+    alone = sums[0] if len(sums) == 1 else None
+    if alone is not None and _convolve_cheaply(builder, alone, finish):
         return
-    if len(sums) == 1 and is_strided_product(sums[0]) and is_worth_thinning(builder.target, sums[0].sizes):
-        by_product(builder, thinned(builder, sums[0]), finish, one_by_one=True)
+    matrices = (implicit_matrix_tile(target, each.sizes) for each in sums)
+    if halves and _by_tiles(builder, implicit_on_matrices, sums, matrices, finish):
         return
-    if len(sums) == 1 and is_three_by_three(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes):
-        winograd(builder, sums[0], finish)
+    implicits = (implicit_tile(target, each.sizes, halves=halves, flat=is_flat(each)) for each in sums)
+    if _by_tiles(builder, implicit, sums, implicits, finish):
         return
-    matrices, are_halves = None, _are_halves(convolution)
-    if are_halves:
-        matrices = _of_all(implicit_matrix_tile(builder.target, each.sizes) for each in sums)
-    if matrices is not None:
-        for each, matrix in zip(sums, matrices, strict=True):
-            implicit_on_matrices(builder, each, matrix, finish)
+    strips = (depthwise_tile(target, each.sizes, bits, fours=in_fours(each)) for each in sums)
+    if _by_tiles(builder, depthwise, sums, strips, finish):
         return
-    implicits = _of_all(
-        implicit_tile(builder.target, each.sizes, halves=are_halves, flat=is_flat(each)) for each in sums
-    )
-    if implicits is not None:
-        for each, product in zip(sums, implicits, strict=True):
-            implicit(builder, each, product, finish)
+    directs = [direct_tile(target, each.sizes) for each in sums]
+    if alone is not None and _multiply_windows(builder, convolution, alone, finish, no_direct=None in directs):
         return
-    strips = _of_all(depthwise_tile(builder.target, each.sizes, bits, fours=in_fours(each)) for each in sums)
-    if strips is not None:
-        for each, strip in zip(sums, strips, strict=True):
-            depthwise(builder, each, strip, finish)
+    if _by_tiles(builder, direct, sums, directs, finish):
         return
-    directs = _of_all(direct_tile(builder.target, each.sizes) for each in sums)
-    alone = directs is None
-    padded = any(sums[0].windows.padding)
-    if alone and len(sums) == 1 and goes_by_rows(builder.target, sums[0].sizes, bits, padded=padded):
+    # The general kernel takes many times as long as a direct one on padded copies of parts of x.
+    split = list(parts(convolution, target.max_region, copied=True))
+    if split == [[convolution]]:
+        general(builder, convolution, finish)
+        return
+    for summands in split:
+        _sum_of(builder, summands, finish)
+
+
+def _by_tiles(
+    builder: ProgramBuilder,
+    kernel: Callable[[ProgramBuilder, WindowedSum, _Tile, Expression], None],
+    sums: Sequence[WindowedSum],
+    tiles: Iterable[_Tile | None],
+    finish: Expression,
+) -> bool:
+    """Run the kernel for all sums; return False if it has no tile for one of them."""
+    found = []
+    for tile in tiles:
+        if tile is None:
+            return False
+        found.append(tile)
+    for each, tile in zip(sums, found, strict=True):
+        kernel(builder, each, tile, finish)
+    return True
+
+
+def _convolve_cheaply(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> bool:
+    """Compute windows of one element as products, and 3 x 3 windows by Winograd's algorithm; return False for others,
+    and where that is slower."""
+    target, bits = builder.target, DATA_TYPES[sums.result.data_type].bits
+    if is_product(sums) and (is_one_matrix(sums) or not joins_images(target, sums.sizes, bits)):
+        by_product(builder, sums, finish)
+    elif is_strided_product(sums) and is_worth_thinning(target, sums.sizes):
+        by_product(builder, thinned(builder, sums), finish, one_by_one=True)
+    elif is_three_by_three(sums) and is_cheaper_by_winograd(target, sums.sizes):
+        winograd(builder, sums, finish)
+    else:
+        return False
+    return True
+
+
+def _multiply_windows(
+    builder: ProgramBuilder, convolution: Convolution, sums: WindowedSum, finish: Expression, *, no_direct: bool
+) -> bool:
+    """Compute a convolution as a product with its windows; return False where that is slower, or not possible."""
+    target, sizes, bits = builder.target, sums.sizes, DATA_TYPES[sums.result.data_type].bits
+    if no_direct and goes_by_rows(target, sizes, bits, padded=any(sums.windows.padding)):
         _along_rows(builder, convolution, finish)
-        return
-    if len(sums) == 1 and is_worth_multiplying(sums[0].sizes, alone=alone):
-        line = with_taps_as_channels(sums[0])
-        if line is not None and is_product(line):
-            by_product(builder, line, finish)
-            return
-    if len(sums) == 1 and is_worth_unfolding(builder.target, sums[0].sizes, bits, alone=alone):
-        columns = unfolded(builder, sums[0])
-        if columns is not None:
-            by_product(builder, columns, finish)
-            return
-    if directs is None:
-        # The general kernel takes many times as long: x may have a copy in parts.
-        split = list(parts(convolution, builder.target.max_region, copied=True))
-        if split == [[convolution]]:
-            general(builder, convolution, finish)
-        else:
-            for summands in split:
-                _sum_of(builder, summands, finish)
-        return
-    for each, best in zip(sums, directs, strict=True):
-        direct(builder, each, best, finish)
+        return True
+    line = with_taps_as_channels(sums) if is_worth_multiplying(sizes, alone=no_direct) else None
+    if line is None and is_worth_unfolding(target, sizes, bits, alone=no_direct):
+        line = unfolded(builder, sums)
+    if line is not None:
+        by_product(builder, line, finish)
+    return line is not None
 
 
 def _along_rows(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
     """Multiply a long filter along rows by windows of x, for a block of adjacent results at a time."""
     blocks = in_blocks_of_rows(builder, convolution)
     [sums] = windowed_sums(blocks) or []
-    line = with_taps_as_channels(sums)
-    columns = line if line is not None and is_product(line) else unfolded(builder, sums)
-    assert columns is not None  # blocks are packed
-    by_product(builder, columns, Leaf(0))
+    line = with_taps_as_channels(sums) or unfolded(builder, sums)
+    assert line is not None  # blocks are packed
+    by_product(builder, line, Leaf(0))
     from_blocks(builder, blocks.result, convolution, (1, 1, ROW_BLOCK), finish)
-
-
-def _of_all(tiles: Iterable[_Tile | None]) -> list[_Tile] | None:
-    """Return a tile per sum if all sums have one, else None, so that all sums use the same kernel."""
-    found = []
-    for tile in tiles:
-        if tile is None:
-            return None
-        found.append(tile)
-    return found
 
 
 def _are_halves(convolution: Convolution) -> bool:
     operands = (convolution.x, convolution.weights, convolution.result)
     return all(operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 for operand in operands)
-
-
-def _goes_by_product(target: Target, sums: WindowedSum, bits: int) -> bool:
-    return is_product(sums) and (is_one_matrix(sums) or not joins_images(target, sums.sizes, bits))

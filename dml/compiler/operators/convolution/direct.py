@@ -74,9 +74,7 @@ def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile)
         {"filter": read(sums.weights), "result": write(tiled)},
         space=(tiles, inputs, *planes_and_rows, tile.channels),
         steps=taps,
-        constants={"TAPS": taps, "TILES": tiles // groups}
-        | {f"FIRST_{d}": np.int32(sums.windows.first[d]) for d in range(3)}
-        | {f"STEP_{d}": np.int32(sums.windows.step[d]) for d in range(3)},
+        constants={"TAPS": taps, "TILES": tiles // groups, **sums.windows.taps_in_filter()},
     )
     return tiled
 

@@ -52,7 +52,7 @@ def general(builder: ProgramBuilder, convolution: Convolution, finish: Expressio
 
 
 def _each(geometry: Geometry, d: int) -> int:
-    """Return the number of adjacent taps along an axis of which a result has one at most."""
+    """Return the number of adjacent taps along an axis of which each result uses at most one."""
     step = geometry.strides[d] // math.gcd(geometry.strides[d], geometry.dilations[d])
     return step if geometry.backward and step < 1 << 16 else 1  # its square fits 32 bits
 

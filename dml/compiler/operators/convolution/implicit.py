@@ -159,8 +159,7 @@ def _matrix(
         matrix,
         {"filter": sums.weights},
         constants={"K_ALL": sizes.products, "TAPS_1": windows.taps[1], "TAPS_2": windows.taps[2]}
-        | {f"FIRST_{d}": np.int32(windows.first[d]) for d in range(3)}
-        | {f"STEP_{d}": np.int32(windows.step[d]) for d in range(3)},
+        | windows.taps_in_filter(),
         defines={"K_LAST": int(k_last)},
     )
     return matrix

@@ -47,9 +47,7 @@ def _integers(
     finish: Finish,
 ) -> None:
     """Compute ``finish`` of the convolution of input and filter after subtracting their zero points. Padding is a real
-    zero.
-
-    Apart from sums it may read operands that vary only along the channels.
+    zero. ``finish`` may also read operands that vary only along the channels.
     """
     x, weights, result = builder["InputTensor"], builder["FilterTensor"], builder["OutputTensor"]
     x_point, weights_point = builder.get("InputZeroPointTensor"), builder.get("FilterZeroPointTensor")

@@ -1,5 +1,5 @@
-"""Splitting of convolutions whose tensors exceed a binding: by batch, groups, output and input channels, else
-by the places of the results."""
+"""Splitting of convolutions whose tensors exceed a binding: by batch, groups, output and input channels; if that is not
+enough, by positions of the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def parts(whole: Convolution, most: int, *, copied: bool = False) -> Iterator[li
     """Yield parts of the result, each as the convolutions over ranges of input channels that add up to it (each with
     the bias).
 
-    most: bytes of a binding. copied: split, too, if the tensors fit but a padded copy of x does not.
+    most: bytes of a binding. copied: also split if the tensors fit, but not a padded copy of x.
     """
     tensors = _tensors(whole)
     space = (whole.x.sizes[0], whole.geometry.groups, whole.outputs, whole.inputs)
@@ -33,7 +33,7 @@ def parts(whole: Convolution, most: int, *, copied: bool = False) -> Iterator[li
     extents = cut([*views, *spare], most, range(4))
     if extents is None:
         extents = cut(views, most, range(4))
-        # A padded copy has some elements more along each axis: it only gets smaller where many others are left.
+        # Padding adds some elements along each axis: halving helps only while the axis has many more elements.
         halves = _halves(whole, most, 1 if extents is None else LARGEST_TILE) if copied or extents is None else []
         if halves:
             for half in halves:
@@ -48,7 +48,8 @@ def parts(whole: Convolution, most: int, *, copied: bool = False) -> Iterator[li
 
 
 def _halves(whole: Convolution, most: int, least: int) -> list[Convolution]:
-    """Cut the result in two along a spatial axis; return nothing if all of these have at most ``least`` elements."""
+    """Cut the result in two along a spatial axis; return nothing if no spatial axis has more than ``least``
+    elements."""
     sizes, steps = whole.result.sizes, whole.result.steps
     axis = max(range(2, 5), key=lambda axis: (sizes[axis] > least, (sizes[axis] - 1) * abs(steps[axis])))
     if sizes[axis] <= least or not _one_fits(whole, most):
@@ -58,7 +59,7 @@ def _halves(whole: Convolution, most: int, least: int) -> list[Convolution]:
 
 
 def _one_fits(whole: Convolution, most: int) -> bool:
-    """Whether a result's tensors fit, cut along their channels."""
+    """Whether the tensors of a single result fit, if cut along their channels."""
     for axis in range(2, 5):
         whole = _along(whole, most, axis, whole.result.sizes[axis] // 2, 1)
     views = [_by_channel(whole, operand, name) for name, operand in _tensors(whole).items()]

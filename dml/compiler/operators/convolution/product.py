@@ -48,7 +48,7 @@ def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
     """Return the same sums over a copy of the elements that windows read. Each channel of the copy starts at a multiple
     of four.
 
-    The copying kernel is the same for every image size: dimensions that would merge for some are not merged.
+    The copying kernel is the same for every image size: dimensions that merge only for some sizes stay separate.
     """
     x, windows = sums.x, sums.windows
     images, channels = x.sizes[:2]
@@ -65,10 +65,11 @@ def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
 
 
 def with_taps_as_channels(sums: WindowedSum) -> WindowedSum | None:
-    """Return the same sums with windows of one element, over a view of x in which a window's elements are channels.
+    """Return the same sums with windows of one element, over a view of x whose channels are the elements of a window.
 
-    None if there is more than one channel or group, or windows extend along several axes or beyond x. A short-time
-    Fourier transform is such a convolution, with windows too wide for the other kernels.
+    None if there is more than one channel or group, if windows extend along several axes or beyond x, or if positions
+    are not evenly spaced. A short-time Fourier transform is such a convolution, with windows too wide for the other
+    kernels.
     """
     x, windows, places = sums.x, sums.windows, sums.result.sizes[2:]
     groups, _, inputs = sums.weights.sizes[:3]
@@ -81,11 +82,12 @@ def with_taps_as_channels(sums: WindowedSum) -> WindowedSum | None:
     taps, apart = windows.taps[axis], windows.dilations[axis] * x.strides[2 + axis]
     steps = [stride * step for stride, step in zip(x.strides[2:], windows.strides, strict=True)]
     view = x.view((x.sizes[0], taps, *places), (x.strides[0], apart, *steps))
-    return _of_channels(sums, view, taps, sums.weights.strides[3 + axis] * windows.step[axis])
+    line = _of_channels(sums, view, taps, sums.weights.strides[3 + axis] * windows.step[axis])
+    return line if is_product(line) else None
 
 
 def unfolded(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum | None:
-    """Return the same sums with windows of one element, over a copy of x in which windows' elements are channels.
+    """Return the same sums with windows of one element, over a copy of x whose channels are the elements of a window.
 
     None if the weights of an output channel, or the result's positions, are not evenly spaced.
     """

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from dml.compiler.operators.convolution.geometry import Convolution, Geometry, three
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant
 from dml.compiler.selection.convolution import Three, WindowSizes, goes_by_phases
 
 
@@ -26,6 +30,11 @@ class Windows:
     strides: Three
     dilations: Three
     padding: Three
+
+    def taps_in_filter(self, axes: Sequence[int] = (0, 1, 2)) -> dict[str, Constant]:
+        """Return ``first`` and ``step`` along these axes as constants FIRST_0, STEP_0 and so on."""
+        first: dict[str, Constant] = {f"FIRST_{d}": np.int32(self.first[axis]) for d, axis in enumerate(axes)}
+        return first | {f"STEP_{d}": np.int32(self.step[axis]) for d, axis in enumerate(axes)}
 
 
 @dataclass(frozen=True)
@@ -138,9 +147,9 @@ def _phases_of_axis(taps: Three, geometry: Geometry, length: int, size: int, axi
         if not used:  # the sums are zero: a tap beyond the end of x
             found.append(AxisPhase(place, 1, 0, 1, 1, -length))
             continue
-        ahead = (place + geometry.padding[axis] - used[0] * dilation) // stride
+        offset = (place + geometry.padding[axis] - used[0] * dilation) // stride
         first, step = (count - 1 - used[0], between) if geometry.flipped else (used[0], -between)
-        found.append(AxisPhase(place, len(used), first, step, between * dilation // stride, -ahead))
+        found.append(AxisPhase(place, len(used), first, step, between * dilation // stride, -offset))
     return found
 
 

@@ -65,8 +65,7 @@ def _weights_at_points(builder: ProgramBuilder, sums: WindowedSum) -> Operand:
         {"filter": read(weights), "result": write(points)},
         space=points.sizes[1:],
         each=WINOGRAD_POINTS,
-        constants={f"FIRST_{d}": np.int32(sums.windows.first[1 + d]) for d in range(2)}
-        | {f"STEP_{d}": np.int32(sums.windows.step[1 + d]) for d in range(2)},
+        constants=sums.windows.taps_in_filter((1, 2)),
     )
     return points
 

@@ -197,7 +197,7 @@ def _is_multiple(numbers: Sequence[int], of: int) -> bool:
 
 
 def _filled(k: int) -> int:
-    """Round the bytes of a row, ``k``, up to whole vectors."""
+    """Round ``k``, the length of a row in bytes, up to whole vectors."""
     return -(-k // VECTOR) * VECTOR
 
 
@@ -228,7 +228,7 @@ def row_terms(
 ) -> Operand:
     """Return INT32 {..., rows, 2}: the zero point and the sum of each row of the matrix (see gemm/bytes_terms.comp).
 
-    adds: whether the sum is needed: the other factor has a zero point, which multiplies it.
+    adds: whether the sum is needed, because the other factor has a zero point, which multiplies it.
     """
     *outer, filled = matrix.sizes
     distinct = tuple(1 if step == 0 else size for step, size in zip(matrix.strides, outer, strict=False))

@@ -150,8 +150,8 @@ def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
 
 
 def _product_of_few_rows(builder: ProgramBuilder, result: Operand, finish: Finish) -> bool:
-    """Do what ``_product`` does for few rows and one matrix of bytes, read as they lie in memory; return False if
-    another kernel is chosen."""
+    """Do what ``_product`` does for few rows and one matrix of bytes, which the kernel reads without a copy; return
+    False if another kernel is chosen."""
     a, b, point = builder["ATensor"], builder["BTensor"], builder.get("BZeroPointTensor")
     rows, columns = result.sizes[-2:]
     k, step, target = a.sizes[-1], b.strides[-2], builder.target

@@ -23,7 +23,8 @@ def transposed(matrix: Operand) -> Operand:
 def with_rows_of_fours(
     stage: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int], of: int = 4
 ) -> Operand:
-    """Return a temporary whose rows begin at multiples of four (``of``) elements, for reads of that many at once."""
+    """Return a temporary whose rows begin at multiples of ``of`` (four) elements, so that ``of`` elements can be read
+    at once."""
     *outer, columns = sizes
     whole = stage.temporary(data_type, (*outer, -(-columns // of) * of))
     return whole.view(tuple(sizes), whole.strides)

@@ -40,7 +40,7 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
         return
     is_single = math.prod(result.sizes[:-2]) == 1
     if scales is not None or (is_single and _is_stored_half(b) and widens_halves(builder.target, result.sizes[-2])):
-        # B is still quantized, because a graph did not widen it, or it is FLOAT16.
+        # B is FLOAT16, or a graph left it quantized.
         if scales is not None and desc.TransB != DML_MATRIX_TRANSFORM_TRANSPOSE:
             scales, zeros = transposed(scales), zeros and transposed(zeros)
         blocks = Blocks(transposed(b), scales, zeros)

@@ -51,7 +51,7 @@ class StackPart:
 
 @dataclass(frozen=True)
 class ProductFinish:
-    """What a product's sums become: ``activation(alpha * sum + beta * c)``. activation: an expression of Leaf(0)."""
+    """The result of a product's sums: ``activation(alpha * sum + beta * c)``. activation: an expression of Leaf(0)."""
 
     alpha: float = 1.0
     beta: float = 1.0

@@ -130,7 +130,8 @@ def _stream(builder: ProgramBuilder, operands: dict[str, Operand], b: Blocks, fi
 
 
 def _binds(builder: ProgramBuilder, operands: Mapping[str, Operand]) -> bool:
-    """Whether the device can bind that many operands, each of them except b's as a whole, a copy of a included."""
+    """Whether the device has enough bindings for the operands, and each of them except b, or a copy of a, fits one
+    binding."""
     *outer, k = operands["a"].sizes
     copy = 4 * math.prod(outer) * (k + 8)
     sizes = (operand.region.size for name, operand in operands.items() if name not in STACKED)

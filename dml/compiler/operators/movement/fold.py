@@ -100,7 +100,7 @@ def fold(desc: d.DML_FOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     columns, result = builder["InputTensor"], builder["OutputTensor"]
     source = _by_window(desc, columns, result.sizes[2:])
     fits = cut([result, source], builder.target.max_region, (0, 1)) is not None
-    # The elements of one tap are close enough together for parts.
+    # With one tap at a time, the source's elements are close enough together to be bound in parts.
     most = max_steps(builder.target) // DATA_TYPES[result.data_type].per_word if fits else 1
     carry: list[Operand] = []
     for taps in ranges(desc.WindowSizes, most):
@@ -132,7 +132,8 @@ def _parts_of_fold(
     results: Sequence[Operand],
     source: Operand,
 ) -> Iterator[tuple[tuple[int, ...], list[Operand], Operand]]:
-    """Yield the first element of parts of the results, the parts, and the blocks that they gather some taps from."""
+    """Yield parts of the results: the part's first element, the part, and the blocks from which it gathers some
+    taps."""
     dimensions = desc.DimensionCount
 
     def reach(box: Box) -> Box:

@@ -31,8 +31,8 @@ def move_each(
 
     The kernel includes "movement/move.glsl", which reads elements of ``moved`` tensors with name_ELEMENT(i). It moves
     vectors if the last dimension allows it: ``moved`` tensors are contiguous and aligned along it, tensors in ``still``
-    (read singly) do not vary along it, and it is not in ``keep``. pitches: constants that count elements of moved
-    tensors. split_axes, reads_result: as in ``for_each``.
+    (read element by element) do not vary along it, and it is not in ``keep``. pitches: constants that count elements of
+    moved tensors. split_axes, reads_result: as in ``for_each``.
     """
     strides = pitches or {}
     for part, *others in in_parts((result, *moved.values(), *still.values()), builder.target.max_region, split_axes):

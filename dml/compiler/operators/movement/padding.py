@@ -34,7 +34,7 @@ _PERIODS: Mapping[enums.DML_PADDING_MODE, Callable[[int], int]] = {
 }
 
 
-#: Times that padding may repeat the source where each of them is a copy.
+#: Maximum repetitions of the source with which padding makes one copy for each.
 _MOST_TURNS = 64
 
 
@@ -126,11 +126,11 @@ def _runs(mode: enums.DML_PADDING_MODE, before: int, size: int, after: int) -> l
     turn = period if mode == enums.DML_PADDING_MODE_WRAP else period // 2
     runs, start, end = [], 0, before + size + after
     while start < end:
-        at = (start - before) % period
-        if at < turn:
-            first, step, count = at, 1, turn - at
+        index = (start - before) % period
+        if index < turn:
+            first, step, count = index, 1, turn - index
         else:
-            first, step, count = period - at - (mode == enums.DML_PADDING_MODE_SYMMETRIC), -1, period - at
+            first, step, count = period - index - (mode == enums.DML_PADDING_MODE_SYMMETRIC), -1, period - index
         runs.append(_Run(start, min(count, end - start), first, step))
         start += count
     return runs

@@ -163,8 +163,8 @@ def _write(
     """Write the output: updates where ``winners`` has one, else the source. All operands have the output's sizes.
 
     dimensions: (size, stride) of the dimensions that an update's index counts. box: the part of these dimensions that
-    ``updates`` has, and whose elements are written; None if it has all. Others keep what they are, but the first part
-    also writes the source's elements.
+    ``updates`` has, and whose elements are written; None if it has all. Other elements keep their values, except that
+    the first part also writes the source's elements.
     """
     result, source, winners, updates = merge(raw(result), raw(source), winners, raw(updates))
     extents, pitches, code = indexed(dimensions)

@@ -55,7 +55,7 @@ class LocalRegion:
         kernel = BoxKernel(
             name, tensors, windows, {**constants, **self._factors}, split_axes=split_axes, slides=not self._across
         )
-        # Parts of windows read the element itself elsewhere.
+        # If windows are bound in parts, the element itself is read through a separate binding.
         if kernel.slides and "x" not in tensors and not fits(builder, kernel):
             kernel = replace(kernel, tensors={**tensors, "x": tensors["source"]})
         return kernel

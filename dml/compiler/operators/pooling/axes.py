@@ -31,7 +31,7 @@ def along_axes(
 ) -> bool:
     """Pool volumes axis by axis; return False if that is not faster.
 
-    window: see ``pooling.window``. mean: further constants of the mean; None for the maximum.
+    window: see ``pooling.window``. mean: additional constants for the mean; None for the maximum.
     """
     lines = [
         LineOfWindows(

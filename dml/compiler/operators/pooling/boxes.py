@@ -26,8 +26,8 @@ class BoxKernel:
     """A kernel that ends in "pooling/store.glsl", to run for each element of the tensor ``result``.
 
     slides: whether the box is a window of "pooling/window.glsl" over ``source`` (the other tensors are read at the
-    result's place), so that what exceeds a binding can be cut along the windows' axes, too.
-    box: sizes of the nested loops over the positions visited per element, at most (seldom_full: most elements visit far
+    result's place), so that tensors beyond a binding can also be cut along the windows' axes.
+    box: maximum sizes of the nested loops over the positions visited per element (seldom_full: most elements visit far
     fewer). cost: loop iterations per position. split_axes: as for ``ProgramBuilder.for_each``.
     """
 

@@ -144,8 +144,8 @@ def _reduce(
 class _RegionPart:
     """Some regions and channels of a result, and some of the images.
 
-    tensors: their parts, by name. constants, defines: for kernels that see only some images, which write only the
-    results of regions in these; empty if they see all.
+    tensors: their parts, by name. constants, defines: for kernels that bind only some of the images, and write only the
+    results of regions in these; empty if they bind all.
     """
 
     result: Operand

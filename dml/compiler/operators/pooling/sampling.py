@@ -40,8 +40,8 @@ class RegionSampling:
 
     @classmethod
     def of(cls, desc: Any, builder: ProgramBuilder, pooled: Operand, image: Operand) -> RegionSampling:
-        """Return ROI_ALIGN's sampling where its description has no field for it: between pixel centers, with zeros
-        outside."""
+        """Return a description's sampling. ROI_ALIGN lacks some fields: its coordinates count from pixel centers, and
+        it reads zeros outside the image."""
         constants: dict[str, Constant] = {
             "SCALE_X": float(desc.SpatialScaleX),
             "SCALE_Y": float(desc.SpatialScaleY),

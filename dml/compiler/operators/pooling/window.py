@@ -211,7 +211,7 @@ def _cut(sizes: Sequence[int], operands: Sequence[Operand], most: int) -> list[B
 
 
 def _part(sizes: Sequence[int], strides: Sequence[int], box: Box) -> tuple[dict[str, Constant], str]:
-    """Return constants and GLSL of a part of a tensor, to whose elements numbers in row-major order refer."""
+    """Return constants and GLSL that turn a row-major element number of the whole tensor into a place in its part."""
     extents, pitches, code = indexed(list(zip(sizes, strides, strict=True)))
     more, text = box_code(box)
     return {**extents, **pitches, **more}, code + text

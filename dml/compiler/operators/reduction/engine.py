@@ -72,7 +72,7 @@ def reduce(
 
 
 def _repeated(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Operand:
-    """Broadcast an operand that does not vary along the axes: its stride there is 0, even where the size is 1."""
+    """Broadcast an operand that does not vary along the axes. Its strides there are 0, even along an axis of size 1."""
     wide = operand.broadcast(sizes)
     return wide.view(sizes, tuple(0 if axis in axes else stride for axis, stride in enumerate(wide.strides)))
 

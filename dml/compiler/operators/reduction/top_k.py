@@ -96,10 +96,10 @@ def _top_k(builder: ProgramBuilder, x: Operand, values: Operand, indices: Operan
 def _top_k_of_groups(
     builder: ProgramBuilder, x: Operand, values: Operand, indices: Operand, k: int, size: int, *, largest: bool
 ) -> None:
-    """Select among the elements of the k groups of ``size`` adjacent elements whose first elements in order come first,
-    and of an incomplete group at the end: all other elements come after those k.
+    """Select from the k groups (of ``size`` adjacent elements) whose best elements rank highest, and from an incomplete
+    last group: every other element ranks below k elements.
 
-    Of equal first elements those of earlier groups come first, and the groups are brought back into their order: equal
+    Groups with equal best elements rank by position, and the chosen groups are put back in order, so that equal
     elements keep theirs.
     """
     *outer, length = x.sizes

@@ -32,7 +32,7 @@ def mend(model: Any) -> None:
     for imports in (model.opset_import, *(function.opset_import for function in model.functions)):
         for entry in imports:
             if not 1 <= entry.version <= _MOST_VERSION:
-                raise DMLError(f"the import of opset {entry.domain or 'ai.onnx'!r}: no version {entry.version}")
+                raise DMLError(f"opset {entry.domain or 'ai.onnx'!r} has no version {entry.version}")
             if not standard(entry.domain) and entry.version > onnx.defs.onnx_opset_version():
                 raise DMLError(
                     f"the model imports opset {entry.version} of ai.onnx; onnx {onnx.__version__} knows versions up to "

@@ -47,7 +47,7 @@ ModelSource = Any  # str | os.PathLike[str] | bytes | onnx.ModelProto
 def load_model(source: ModelSource) -> Any:
     """Load and check a ModelProto, given by path, serialized bytes or itself, with external data read in.
 
-    Raises DMLError for any fault. External data needs a path: it must lie in the model's folder.
+    Raises DMLError for any fault. External data needs a path: it must be in the model's folder.
     """
     return _loaded(source, fill=True).model
 

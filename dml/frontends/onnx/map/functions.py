@@ -10,8 +10,8 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_REDUCE_FUNCTION
+from dml.frontends.meaning import integers
 from dml.graph.builder import Builder
 from dml.shapes import broadcast_sizes, ones_along, replaced
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
@@ -38,7 +38,7 @@ def mean(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
     return reduce(x, enums.DML_REDUCE_FUNCTION_AVERAGE, axes, keep)
 
 
-def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: OperatorDesc | None = None) -> OnnxValue:
+def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False) -> OnnxValue:
     """Multiply matrices of rank 2 and above, with broadcast batches; transpose_b: transpose b first."""
     batch = broadcast_sizes(a.shape[:-2], b.shape[:-2])
     m, n = a.shape[-2], b.shape[-2 if transpose_b else -1]
@@ -49,8 +49,8 @@ def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: Oper
         return a * b
     if b.rank == 2 and a.rank > 2:  # all rows in one product
         rows = reshape(a, (prod(batch) * m, a.shape[-1]))
-        return reshape(matmul(rows, b, transpose_b=transpose_b, fused=fused), result)
-    return a.with_tensor(op.gemm(a.tensor, b.tensor, transpose_b=transpose_b, beta=0.0, activation=fused), result)
+        return reshape(matmul(rows, b, transpose_b=transpose_b), result)
+    return a.with_tensor(integers.matmul(a.tensor, b.tensor, turn_b=transpose_b), result)
 
 
 def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int] | None = None) -> OnnxValue:

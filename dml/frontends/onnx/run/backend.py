@@ -233,7 +233,7 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
             raise DMLError(f"input {name!r}: a mapping must be given")
         return item
     if not kind.HasField("tensor_type"):
-        raise DMLError(f"input {name!r}: tensors, sequences, optionals and maps are taken", HRESULT.E_NOTIMPL)
+        raise DMLError(f"input {name!r}: must be a tensor, a sequence, an optional or a map", HRESULT.E_NOTIMPL)
     check_unmasked(item, f"input {name!r}")
     is_array = isinstance(item, DeviceArray) or (isinstance(item, np.ndarray) and item.dtype.isnative)
     array = item if is_array else as_array(item, f"input {name!r}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dml.graph.operations as op
 from dml import enums
+from dml.frontends.meaning import integers
 from dml.frontends.meaning.einsum import EinsumOperations, contracted, diagonal, read_equation
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
-from dml.frontends.openvino.layers.gemm import product
 from dml.frontends.openvino.sizes import size_rule
 from dml.graph.builder import Tensor
 
@@ -45,5 +45,5 @@ _OPERATIONS: EinsumOperations[Tensor] = EinsumOperations(
     transpose=lambda tensor, order: tensor.transpose(*order) if len(order) > 1 else tensor,
     expanded=lambda tensor, sizes: tensor.broadcast(sizes) if sizes else tensor,
     reshape=lambda tensor, sizes: tensor.reshape(*(sizes or [1])),
-    matmul=product,
+    matmul=integers.matmul,
 )

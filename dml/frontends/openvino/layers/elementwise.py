@@ -9,6 +9,7 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
+from dml.frontends.meaning import integers
 from dml.frontends.openvino.compressed import SMALL
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
@@ -27,7 +28,7 @@ def _binary(c: IrContext, function: Callable[[Tensor, Tensor], Tensor]) -> Tenso
 #: Functions that do not change signed and unsigned integers.
 _UNCHANGED: dict[str, tuple[Callable[..., Tensor], ...]] = {
     "i": (op.floor, op.ceil),
-    "u": (op.floor, op.ceil, op.absolute, op.relu),
+    "u": (op.floor, op.ceil, op.absolute),
 }
 
 
@@ -35,8 +36,6 @@ def _unary(c: IrContext, function: Callable[[Tensor], Tensor]) -> Tensor:
     x = c.tensor(0)
     if function in _UNCHANGED.get(x.desc.dtype.kind, ()):
         return x
-    if function is op.relu and x.desc.dtype == np.int64:  # DirectML's ACTIVATION_RELU lacks it
-        return op.maximum(x, 0)
     return function(x)
 
 
@@ -73,7 +72,7 @@ for _name, _combine in _BINARY.items():
 
 #: Layers named like an operation, except for capital letters.
 _SAME_NAMES = (
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log", "ReLU", "Sigmoid",
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log", "Sigmoid",
     "Sign", "Sin", "Sinh", "SoftSign", "Sqrt", "Tan", "TanH", "Tanh",
 )  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {name: getattr(op, name.lower()) for name in _SAME_NAMES} | {
@@ -86,6 +85,7 @@ _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {name: getattr(op, name.lowe
     "LogicalNot": op.logical_not,
     "Mish": lambda x: x * op.tanh(op.softplus(x)),
     "Negative": op.negate,
+    "ReLU": integers.relu,
     "SoftPlus": op.softplus,
 }
 for _name, _function in _FUNCTIONS.items():
@@ -129,7 +129,7 @@ def power(c: IrContext) -> IrValue:
     x, exponent = c.tensor(0), c.value(1)
     if not isinstance(exponent, Tensor) and exponent.size == 1 and exponent.dtype.kind == "f":
         return op.pow_(x, float(np.ravel(exponent)[0]))
-    return op.pow_(x, c.tensor(1))
+    return integers.power(x, c.tensor(1))
 
 
 @layer("Select")
@@ -185,7 +185,7 @@ def prelu(c: IrContext) -> IrValue:
     x, slope = c.tensor(0), c.tensor(1)
     if slope.rank == 1 and x.rank > 1 and slope.sizes[0] == x.sizes[1]:
         slope = slope.packed().view((1, slope.sizes[0], *(1,) * (x.rank - 2)))
-    return op.parameterized_relu(x, slope)
+    return integers.parameterized_relu(x, slope)
 
 
 @layer("SoftMax", "Softmax", "LogSoftmax")

@@ -6,13 +6,12 @@ from functools import reduce
 from math import prod
 
 import dml.graph.operations as op
-from dml import enums
+from dml.frontends.meaning import integers
 from dml.frontends.openvino.compressed import Compressed
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
-from dml.tensors import numpy_dtype
 
-#: Bytes of a weight that is looked up, as FLOAT32.
+#: Working memory in bytes per looked-up weight, a FLOAT32.
 _LOOKED_UP = 4
 
 
@@ -39,18 +38,4 @@ def _product(a: Tensor, b: Tensor, turn_a: bool, turn_b: bool) -> Tensor:
         b, turn_b = b.packed().view((b.sizes[0], 1)), False
     if b.rank == 2 and a.rank > 2 and not turn_a:  # all rows in one product
         a = a.reshape(prod(a.sizes[:-1]), a.sizes[-1])
-    return product(a, b, turn_a, turn_b)
-
-
-def product(a: Tensor, b: Tensor, turn_a: bool = False, turn_b: bool = False) -> Tensor:
-    """Return A B; integers, which GEMM does not take, by products of elements and their sums."""
-    if numpy_dtype(a.data_type).kind not in "iu":
-        return op.gemm(a, b, transpose_a=turn_a, transpose_b=turn_b)
-    a, b = (_swapped(a) if turn_a else a), (_swapped(b) if turn_b else b)
-    products = op.multiply(a.reshape(*a.sizes, 1), b.reshape(*b.sizes[:-2], 1, *b.sizes[-2:]))
-    sums = op.reduce(products, enums.DML_REDUCE_FUNCTION_SUM, [products.rank - 2])
-    return sums.reshape(*sums.sizes[:-2], sums.sizes[-1])
-
-
-def _swapped(x: Tensor) -> Tensor:
-    return x.transpose(*range(x.rank - 2), x.rank - 1, x.rank - 2)
+    return integers.matmul(a, b, turn_a, turn_b)

@@ -34,7 +34,7 @@ def gather(c: IrContext) -> IrValue:
     if not batches:
         return op.gather(x, indices, axis).reshape(*c.sizes)
     if axis < batches:
-        raise c.error(f"axis {axis} lies among the {batches} batch_dims")
+        raise c.error(f"axis {axis} is one of the {batches} batch_dims")
     # As {batch, before, axis, after}: each batch element has its own indices
     batch, before, after = prod(x.sizes[:batches]), prod(x.sizes[batches:axis]), prod(x.sizes[axis + 1 :])
     flat = x.reshape(batch, before, x.sizes[axis], after)

@@ -68,7 +68,7 @@ def reinterpret(
         own.GuaranteedBaseOffsetAlignment,
         own.Flags,
     )
-    return Expression(Tensor(input.tensor.builder, input.tensor.source, desc), input.made)
+    return Expression(Tensor(input.tensor.builder, input.tensor.source, desc), input.written)
 
 
 def join(input: Sequence[Expression], axis: int) -> Expression:

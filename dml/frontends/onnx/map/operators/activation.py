@@ -9,6 +9,7 @@ from typing import Any
 
 import dml.graph.operations as op
 from dml.errors import DMLError
+from dml.frontends.meaning import integers
 from dml.frontends.meaning.activations import ACTIVATIONS, Activation
 
 from ...registry import onnx_op
@@ -18,8 +19,13 @@ from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, Operation, reshape, unary
 
 
+@onnx_op("Relu", fold=folds.ELEMENT_WISE)
+def relu(node: OnnxNode) -> OnnxValue:
+    return unary(integers.relu, node.input(0))
+
+
 @onnx_op(*ACTIVATIONS.keys() - {"Relu", "Sigmoid", "Tanh"})
-@onnx_op("Relu", "Sigmoid", "Tanh", fold=folds.ELEMENT_WISE)
+@onnx_op("Sigmoid", "Tanh", fold=folds.ELEMENT_WISE)
 def activation(node: OnnxNode) -> OnnxValue:
     return _activated(node, node.input(0), ACTIVATIONS[node.op], "")
 
@@ -84,7 +90,7 @@ def parameterized_relu(node: OnnxNode) -> OnnxValue:
     x, slope = node.input(0), node.input(1)
     if node.version < 7 and slope.rank == 1 and x.rank > 2 and slope.size > 1:
         slope = reshape(slope, (slope.size, *(1,) * (x.rank - 2)))
-    return x.filled(0, x.shape) if not x.size else x.with_tensor(op.parameterized_relu(x.tensor, slope.tensor))
+    return x.filled(0, x.shape) if not x.size else x.with_tensor(integers.parameterized_relu(x.tensor, slope.tensor))
 
 
 _SOFT: dict[str, Operation] = {"Softmax": op.softmax, "LogSoftmax": op.log_softmax, "Hardmax": op.hardmax}

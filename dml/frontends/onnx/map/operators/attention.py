@@ -146,7 +146,7 @@ def _mask(
     if node.integer("unidirectional", 0):
         if numbers is not None:
             zero = node.constant(np.zeros((1, 1, 1, 1), dtype))
-            # At least half of the lowest number: with `relative` added it stays finite, above that of hidden later keys
+            # At most half of the range: the sum with `relative` stays finite, and above the scores of hidden later keys
             closed = zero.filled(max(filter_value, float(ml_dtypes.finfo(dtype).min) / 2))
             masked = where(_open_keys(node, numbers, sizes, past), zero, closed)
             relative = masked if relative is None else relative + masked

@@ -88,7 +88,7 @@ def loop(node: OnnxNode) -> list[Any]:
     if not round_ and not all(map(_has_sizes, outputs)):
         try:
             examples = _round(node, 0, state)[least:]
-        except DMLError:  # the body need not work without a round
+        except DMLError:  # the body may be invalid for zero iterations
             pass
         else:
             return [*state, *(part(reshape(v, with_axis(v.shape, 0)), 0, 0, 0) for v in examples)]

@@ -12,6 +12,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.movement import DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
 from dml.errors import DMLError
+from dml.frontends.meaning import integers
 from dml.tensors import nearest_float, numpy_dtype
 
 from ...dtypes import BOOL, FLOATS, storage
@@ -151,11 +152,13 @@ def modulus(node: OnnxNode) -> OnnxValue:
 @onnx_op("Pow", fold=folds.ELEMENT_WISE)
 def power(node: OnnxNode) -> OnnxValue:
     x, exponent = operands(node)
-    if exponent.array is not None and exponent.size == 1 and x.dtype in FLOATS and exponent.rank <= x.rank:
+    if exponent.array is not None and exponent.size == 1 and exponent.rank <= x.rank:
         number = float(exponent.array.reshape(-1)[0])
-        if not math.isnan(number):
+        if x.dtype in FLOATS and not math.isnan(number):
             return unary(op.constant_pow, x, exponent=number)
-    return binary(op.pow_, x, exponent)
+        if x.dtype.kind in "iu" and x.dtype.itemsize == 8 and number.is_integer() and number > 0:
+            return unary(integers.power, x, exponent=int(number))
+    return binary(integers.power, x, exponent)
 
 
 @onnx_op("Max", fold=folds.MAX)

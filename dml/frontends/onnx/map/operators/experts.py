@@ -190,9 +190,9 @@ def _sparsely_mixed(node: OnnxNode, scores: OnnxValue, k: int) -> tuple[OnnxValu
     for _ in range(k):
         most, index = _highest(left, 1)
         factor = maximum(unary(op.absolute, scores), most)
-        near = (most - scores) / factor <= 2 * _JITTER
-        near = where(left > _TAKEN, near, near.filled(0))
-        shares.append(gather_elements(softmax_along(where(near, left, left.filled(_TAKEN)), 1), index, 1))
+        is_close = (most - scores) / factor <= 2 * _JITTER
+        is_close = where(left > _TAKEN, is_close, is_close.filled(0))
+        shares.append(gather_elements(softmax_along(where(is_close, left, left.filled(_TAKEN)), 1), index, 1))
         chosen.append(index)
         left = where(experts.equals(index), left.filled(_TAKEN), left)
     return join(chosen, 1), join(shares, 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 import dml.graph.operations as op
 from dml import descriptors as d
 from dml.descriptors.base import OperatorDesc
@@ -28,18 +30,15 @@ def gemm(node: OnnxNode) -> OnnxValue:
     if a.rank > 2:
         a = reshape(a, (a.shape[0], prod(a.shape[1:])))
     m, n = a.shape[1 if transpose_a else 0], b.shape[0 if transpose_b else 1]
-    beta = node.number("beta", 1.0)
-    return applied(
-        op.gemm,
-        a,
-        (m, n),
-        b,
-        None if c is None or not beta else expanded(c, (m, n)),
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-        alpha=node.number("alpha", 1.0),
-        beta=beta,
-    )
+    alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
+    c = None if c is None or not beta else expanded(c, (m, n))
+    if a.dtype.kind in "iu":
+        for factor in (alpha, beta):
+            fits = factor.is_integer() and np.iinfo(a.dtype).min <= factor <= np.iinfo(a.dtype).max
+            node.check(fits, f"alpha and beta must be numbers of {a.dtype}, found {factor}")
+        result = matmul(transpose(a, (1, 0)) if transpose_a else a, b, transpose_b=transpose_b) * int(alpha)
+        return result if c is None else result + c * int(beta)
+    return applied(op.gemm, a, (m, n), b, c, transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha, beta=beta)
 
 
 def product(a: OnnxValue, b: OnnxValue) -> OnnxValue:

@@ -222,8 +222,8 @@ def _opened(node: OnnxNode, steps: int, total: int, past: OnnxValue | None, wind
 def _window_mask(shape: Shape, window: int) -> Array:
     """Return the mask of a first prompt. shape: {1, 1, S, T}."""
     keys, own = np.arange(shape[3]), np.arange(shape[2])[:, None]
-    near = (keys <= own) & (keys > own - window if window >= 0 else True)
-    return near.reshape(shape)
+    is_open = (keys <= own) & (keys > own - window if window >= 0 else True)
+    return is_open.reshape(shape)
 
 
 # Attention by products
@@ -276,5 +276,5 @@ def _open_keys(node: OnnxNode, steps: int, total: int, past: OnnxValue | None) -
         return _opened(node, steps, total, past, window)
     if past is None:
         return None
-    behind = reshape(past, (past.size, 1, 1, 1)) + (steps - 1)
-    return node.constant(counted((1, 1, 1, total))) <= behind
+    last = reshape(past, (past.size, 1, 1, 1)) + (steps - 1)
+    return node.constant(counted((1, 1, 1, total))) <= last

@@ -26,7 +26,7 @@ def crop(node: OnnxNode) -> OnnxValue:
     left, top, right, bottom = border
     sizes = node.ints("scale") or [x.shape[2] - top - bottom, x.shape[3] - left - right]
     if len(sizes) != 2 or min(left, top, *sizes) < 0 or top + sizes[0] > x.shape[2] or left + sizes[1] > x.shape[3]:
-        raise DMLError(f"border {border} and sizes {sizes} do not lie in a tensor of shape {x.shape}")
+        raise DMLError(f"border {border} and sizes {sizes} do not fit a tensor of shape {x.shape}")
     return slice_(x, (0, 0, top, left), (*x.shape[:2], *sizes))
 
 

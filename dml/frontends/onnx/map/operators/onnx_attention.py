@@ -73,7 +73,7 @@ def onnx_attention(node: OnnxNode) -> list[OnnxValue | None] | None:
 
 
 def _is_plain(node: OnnxNode, tensors: list[OnnxValue], mask: OnnxValue | None) -> bool:
-    """Whether DirectML's operator has all that the node asks for."""
+    """Whether DirectML's operator supports everything that the node requests."""
     query = tensors[0]
     windows = max(node.integer(name, -1) for name in ("left_window_size", "right_window_size"))
     level = capability.operator_introduced(enums.DML_OPERATOR_MULTIHEAD_ATTENTION1)
@@ -91,7 +91,7 @@ def _is_plain(node: OnnxNode, tensors: list[OnnxValue], mask: OnnxValue | None) 
 def _causal(shape: Shape, *, aligned: bool) -> Array:
     """Return the mask of the keys up to each query's own. shape: {1, 1, S, T}.
 
-    The last query has the last key, or if ``aligned`` the first query the first key.
+    The last query corresponds to the last key or, if ``aligned``, the first query to the first key.
     """
     return np.tri(shape[2], shape[3], 0 if aligned else shape[3] - shape[2], dtype=bool)[None, None]
 
@@ -143,7 +143,7 @@ def _by_operator(
 def _of_one_query(
     query: OnnxValue, key: OnnxValue, value: OnnxValue, opened: OnnxValue | None, bias: OnnxValue | None, scale: float
 ) -> OnnxValue:
-    """Attend by products with the keys and values as they lie: the operator takes another order of their dimensions.
+    """Attend by products on keys and values in their own layout: the operator requires another order of dimensions.
 
     The query heads that share a key head are the rows of one product.
     """

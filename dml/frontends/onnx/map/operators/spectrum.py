@@ -81,7 +81,7 @@ def dft(node: OnnxNode) -> OnnxValue:
         axis = int(node.single(2)) if node.has(2) else -2
     axis = checked_axis(axis, x.rank)
     if axis == x.rank - 1 or x.shape[-1] not in (1, 2):
-        raise DMLError(f"axis {axis} of a tensor of shape {x.shape} must be an axis of samples")
+        raise DMLError(f"takes samples in shape {{..., samples, ..., 1 or 2}}, found axis {axis} of shape {x.shape}")
     inverse, onesided = bool(node.integer("inverse", 0)), bool(node.integer("onesided", 0))
     order = [*(index for index in range(x.rank) if index not in (axis, x.rank - 1)), axis, x.rank - 1]
     moved = transpose(x, order)

@@ -399,12 +399,3 @@ def test_outputs_that_the_plan_computed_may_be_written(device: dml.Device) -> No
         for add, array in enumerate(found, 1):
             array += add
             assert not any(np.shares_memory(array, other) for other in found if other is not array)
-
-
-def test_outer_products_of_integers_are_on_the_device(device: dml.Device) -> None:
-    """BigBird's masks; GEMM takes no integers."""
-    left, right = np.arange(-3, 3).reshape(1, 2, 3), np.arange(2, 6).reshape(1, 2, 2)
-    inputs = {"x": left, "y": right}
-    model = model_of([node("Einsum", ["x", "y"], ["z"], equation="blq,blk->blqk")], inputs, ["z"], 13, ranks={"z": 4})
-    found = prepare(model, device, fallback=False).run(inputs)[0]
-    np.testing.assert_array_equal(found, np.einsum("blq,blk->blqk", left, right))

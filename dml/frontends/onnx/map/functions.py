@@ -45,8 +45,6 @@ def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False) -> OnnxValu
     result = (*batch, m, n)
     if not prod(result):
         return a.filled(0, result)
-    if a.shape[-1] == 1 and a.dtype.kind in "iu" and not transpose_b and fused is None:  # GEMM takes no integers
-        return a * b
     if b.rank == 2 and a.rank > 2:  # all rows in one product
         rows = reshape(a, (prod(batch) * m, a.shape[-1]))
         return reshape(matmul(rows, b, transpose_b=transpose_b), result)

@@ -24,6 +24,7 @@ from torch.utils._pytree import tree_structure
 from dml.frontends.torch.arguments import Dynamic
 from dml.frontends.torch.fast_paths import fast_paths
 from dml.frontends.torch.not_numbers import NOT_NUMBERS, with_nan
+from dml.frontends.torch.ordered import ORDERED
 
 #: Operator sets that the exporter writes natively, tried in turn. 23 has Attention: in PyTorch from 2.9 on, in onnx
 #: from 1.18 on.
@@ -198,6 +199,7 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
             if not operator.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
                 table[operator] = with_nan(decomposition)
     table.update(fast_paths())
+    table.update(ORDERED)
     table.update(NOT_NUMBERS)
     with _quiet():
         return program.run_decompositions(table)

@@ -873,6 +873,42 @@ def test_integers_overflow_as_in_pytorch(compiled, kind):
         assert torch.equal(found, expected)
 
 
+def ordered(x):
+    boundaries = torch.tensor([0, 1, 2, 2, 4]).to(x.dtype)
+    return (
+        *(torch.sort(x, stable=True, dim=1), torch.sort(x, stable=True, dim=0, descending=True)),
+        *(x.argsort(stable=True, dim=1), x.median(1).values, x.median(0, keepdim=True).values, x.median()),
+        *(x.kthvalue(3, 1).values, torch.searchsorted(boundaries, x, right=True), torch.bucketize(x, boundaries)),
+        *(torch.searchsorted(boundaries.expand(5, 5).contiguous(), x), torch.isin(x, x[1, :3])),
+        *(torch.fmax(x, x.flip(0)), torch.fmin(x, x.flip(0)), x.cumprod(1)),
+        *(torch.copysign(x, x.flip(0)), torch.copysign(x, -2.0)),
+        *(x.ceil(), x.floor(), x.round(), x.trunc(), x.isnan(), x.isfinite()),
+    )
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.int64, torch.uint8])
+def test_orders(compiled, kind):
+    """Elements repeat; among floats are NaN, infinities and both zeros."""
+    torch.manual_seed(3)
+    x = torch.randint(0, 5, (5, 9)).to(kind)
+    if kind == torch.float32:
+        x -= 2
+        x[0, 3] = x[1, 1] = x[1, 5] = torch.nan
+        x[2, 2], x[2, 3], x[3, 0], x[3, 1] = torch.inf, -torch.inf, 0.0, -0.0
+    found, expected = compiled(ordered, fallback=False)(x), ordered(x)
+    torch.testing.assert_close(found, expected, equal_nan=True, rtol=1e-6, atol=0)
+
+
+def test_orders_of_any_size(compiled):
+    def model(x):
+        return torch.sort(x, stable=True, dim=1), x.median(1).values
+
+    run = compiled(model, fallback=False, dynamic=True)
+    for rows, columns in ((3, 5), (2, 9)):
+        x = torch.randn(rows, columns)
+        torch.testing.assert_close(run(x), model(x), rtol=0, atol=0)
+
+
 def test_gradients_are_pytorchs(compiled):
     model = nn.Linear(3, 2)
     run = compiled(model)

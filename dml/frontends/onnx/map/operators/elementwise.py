@@ -56,12 +56,16 @@ COMPARISONS: dict[str, Operation] = {
 }
 
 
+#: Kinds of data types that a function does not change; PyTorch's exporter writes such nodes for integers.
+_UNCHANGED = {"Abs": "u", "Ceil": "iu", "Floor": "iu"}
+
+
 @onnx_op(*UNARY.keys() - {"Not", "Sqrt"}, fold=folds.ELEMENT_WISE)
 @onnx_op("Not", fold=folds.NOT)
 @onnx_op("Sqrt", fold=folds.SQRT)
 def unary_operator(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
-    if node.op == "Abs" and x.dtype.kind == "u":
+    if x.dtype.kind in _UNCHANGED.get(node.op, ""):
         return x
     result = unary(UNARY[node.op], x)
     if node.op == "Sign" and x.dtype.kind == "f":
@@ -72,19 +76,21 @@ def unary_operator(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Round", since=11, fold=folds.ELEMENT_WISE)
 def round_half_to_even(node: OnnxNode) -> OnnxValue:
-    return unary(op.round_, node.input(0))
+    x = node.input(0)
+    return x if x.dtype.kind in "iu" else unary(op.round_, x)
 
 
 @onnx_op("IsNaN", since=9)
 def is_nan(node: OnnxNode) -> OnnxValue:
-    return unary(op.is_nan, node.input(0), BOOL)
+    x = node.input(0)
+    return fill(node.builder, False, x.shape, BOOL) if x.dtype.kind in "iu" else unary(op.is_nan, x, BOOL)
 
 
 @onnx_op("IsInf", since=10)
 def is_infinity(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     negative, positive = node.integer("detect_negative", 1), node.integer("detect_positive", 1)
-    if not negative and not positive:
+    if x.dtype.kind in "iu" or not (negative or positive):
         return fill(node.builder, False, x.shape, BOOL)
     mode = enums.DML_IS_INFINITY_MODE_EITHER
     if not negative:

@@ -365,8 +365,8 @@ _TILE = 16
 def _grouped_product(x: Tensor, weight: Tensor, ends: Tensor) -> Tensor:
     """transformers' product of sorted rows with each group's matrix {groups, K, N}; rows beyond the last group are 0.
 
-    ends: the index after each group's last row. Each tile has rows of one group, and repeats its last row if the group
-    has fewer; products of constant weights read the gathered matrices where they are.
+    ends: the index after each group's last row. A tile multiplies consecutive rows by the matrix of its first row's
+    group; results of other groups' rows are not read. Constant matrices are read where they are, without a gather.
     """
     rows, groups = x.shape[0], weight.shape[0]
     tile = 1 if isinstance(rows, int) and rows <= groups else _TILE

@@ -1,7 +1,7 @@
 """Loops too long for one invocation, split for several dispatches.
 
-A driver that counts iterations (llvmpipe) counts one more for each loop that ends. Sizes are data, so it unrolls
-nothing.
+A driver that counts iterations (llvmpipe) counts one more for each loop that ends. In that round no invocation is
+active, but the loops inside run one round, too. Sizes are data, so it unrolls nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 def rounds(sizes: Sequence[int]) -> int:
     """Return the total iterations of nested loops over ``sizes``, outermost first; 1 without loops."""
     inside = 0
-    for size in reversed(sizes):
-        inside = size * (1 + inside) + 1
+    for depth, size in enumerate(reversed(sizes)):
+        inside = size * (1 + inside) + 1 + depth
     return inside or 1
 
 
@@ -24,10 +24,12 @@ def ranges(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, int], .
     In sequence they do the same iterations in the same order.
     """
     found: list[list[tuple[int, int]]] = []
-    inside = 0
+    extents: list[int] = []
     for outer, size in reversed(list(enumerate(sizes))):
-        # Each outer loop takes at least one round, and one more to end.
-        extent = max(1, min(size, (most - 1 - 2 * outer) // (1 + inside)))
+        # Each outer loop takes at least one round.
+        least = rounds((*(1,) * (outer + 1), *extents))
+        inside = rounds(extents) if extents else 0
+        extent = max(1, min(size, 1 + (most - least) // (1 + inside)))
         found.insert(0, [(begin, min(begin + extent, size)) for begin in range(0, size, extent)])
-        inside = extent * (1 + inside) + 1
+        extents.insert(0, extent)
     return itertools.product(*found)

@@ -101,7 +101,7 @@ def _levels(dispatches: Sequence[Dispatch]) -> list[int]:
         level = highest + 1
         levels.append(level)
         most = max(most, level)
-        _touch(dispatch, resources, level)
+        _touch(dispatch, resources, level, covers=True)
     return levels
 
 
@@ -128,9 +128,15 @@ def _dependencies(dispatch: Dispatch, resources: _Resources) -> Iterator[int]:
                     yield number
 
 
-def _touch(dispatch: Dispatch, resources: _Resources, number: int) -> None:
-    """Record the ranges that a dispatch reads and writes."""
+def _touch(dispatch: Dispatch, resources: _Resources, number: int, *, covers: bool = False) -> None:
+    """Record the ranges that a dispatch reads and writes. covers: earlier touches within a written range are dropped,
+    since what depends on them depends on the write, too."""
     reading = Access.READ
     for (space, index, start, size), access, _ in dispatch.bindings:
         resource = resources.setdefault((space, index), ([], []))
-        resource[access is reading].append((start, start + size, number))
+        end = start + size
+        if covers and access is not reading:
+            for spans in resource:
+                if spans and any(start <= first and last <= end for first, last, _ in spans):
+                    spans[:] = [span for span in spans if span[0] < start or span[1] > end]
+        resource[access is reading].append((start, end, number))

@@ -44,11 +44,12 @@ def gemm(
     return Workload(desc, ("ATensor",) * left + ("BTensor",) * right)
 
 
-def integer_product(m: int, k: int, n: int) -> Workload:
+def integer_product(m: int, k: int, n: int, *, right: bool = False) -> Workload:
+    """Multiply INT8 matrices. right: the right one is constant."""
     desc = d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(
         ATensor=tensor("INT8", 1, 1, m, k), BTensor=tensor("INT8", 1, 1, k, n), OutputTensor=tensor("INT32", 1, 1, m, n)
     )
-    return Workload(desc)
+    return Workload(desc, ("BTensor",) if right else ())
 
 
 def convolution(

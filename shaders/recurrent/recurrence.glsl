@@ -14,6 +14,9 @@
 // SHARES_STATE is for llvmpipe, which reads shared memory invocation by invocation: the workgroup is a subgroup of
 // SHARES_STATE invocations. Each invocation reads different vectors of the state and broadcasts them to all.
 //
+// MULTIPLIED is for many sequences on CPU drivers, and implies STEPWISE: a matrix product before each dispatch computes
+// its products. An invocation reads and writes its row's four adjacent units (UNITS) as vectors.
+//
 // A recurrence defines phase_0(step, tile), and phase_1(step, tile) for work that must wait for phase 0 of all units.
 #extension GL_EXT_control_flow_attributes : require
 #if SHARES_STATE
@@ -45,7 +48,11 @@ uint row_of(uint row) {
 }
 #else
 uint unit_of(uint tile, uint u) {
+#if MULTIPLIED
+    return (tile * WORKGROUP + gl_LocalInvocationIndex) * UNITS + u;
+#else
     return (tile * UNITS + u) * WORKGROUP + gl_LocalInvocationIndex;
+#endif
 }
 
 uint row_of(uint row) {
@@ -78,6 +85,15 @@ uint time_of(uint step, uint row) {
 float gates_ahead[GATES];
 #endif
 
+#if MULTIPLIED
+// The invocation's values, by unit; new_copy: the state that gets new_state.
+vec4 products_of_gates[GATES], inputs_of_gates[GATES], old_state, new_state, kept_values, new_outputs;
+uint new_copy;
+
+float projected(uint step, uint row, uint gate, uint unit) {
+    return inputs_of_gates[gate][unit % 4u];
+}
+#else
 float projection(uint step, uint row, uint gate, uint unit) {
     return gates_load(gates_at(uint[4](direction, time_of(step, row), clamped_row(row),
                                        gate * HIDDEN + min(unit, HIDDEN - 1u))));
@@ -90,6 +106,7 @@ float projected(uint step, uint row, uint gate, uint unit) {
     return projection(step, row, gate, unit);
 #endif
 }
+#endif
 
 #if STEPWISE
 uint state_index(uint which, uint row, uint k) {
@@ -100,6 +117,30 @@ vec4 state_four(uint which, uint row, uint k4) {
     return uintBitsToFloat(state_vector(state_index(which, row, k4 * 4u) >> 2));
 }
 
+#if KEEPS
+uint kept_index(uint row, uint unit) {
+    return (direction * BATCH + clamped_row(row)) * HIDDEN + min(unit, HIDDEN - 1u);
+}
+#endif
+
+#if MULTIPLIED
+float state_get(uint which, uint row, uint unit) {
+    return old_state[unit % 4u];
+}
+
+void state_set(uint which, uint row, uint unit, float v) {
+    new_copy = which;
+    new_state[unit % 4u] = v;
+}
+
+float kept_get(uint tile, uint u, uint row) {
+    return kept_values[u];
+}
+
+void kept_set(uint tile, uint u, uint row, float v) {
+    kept_values[u] = v;
+}
+#else
 float state_get(uint which, uint row, uint unit) {
     return state_load(state_index(which, row, min(unit, HIDDEN - 1u)));
 }
@@ -109,10 +150,6 @@ void state_set(uint which, uint row, uint unit, float v) {
 }
 
 #if KEEPS
-uint kept_index(uint row, uint unit) {
-    return (direction * BATCH + clamped_row(row)) * HIDDEN + min(unit, HIDDEN - 1u);
-}
-
 float kept_get(uint tile, uint u, uint row) {
     return kept_load(kept_index(row, unit_of(tile, u)));
 }
@@ -120,6 +157,7 @@ float kept_get(uint tile, uint u, uint row) {
 void kept_set(uint tile, uint u, uint row, float v) {
     if (stores(unit_of(tile, u), row)) kept_store(kept_index(row, unit_of(tile, u)), v);
 }
+#endif
 #endif
 #else
 shared vec4 states[2 * ROWS * K4];
@@ -155,6 +193,45 @@ void kept_set(uint tile, uint u, uint row, float v) {
 #define LAST STEPS
 #endif
 
+#if MULTIPLIED
+float product(uint gate, uint u, uint row) {
+    return products_of_gates[gate][u];
+}
+
+// Loads the invocation's values for gates first <= gate < end, with their products of state `which`.
+void multiply(uint first, uint end, uint which, uint tile) {
+    uint unit = min(unit_of(tile, 0u), HIDDEN - UNITS), row = clamped_row(0u);
+    [[unroll]] for (uint g = first; g < end; ++g) {
+        uint at = g * HIDDEN + unit;
+        products_of_gates[g] = uintBitsToFloat(products_vector(products_at(uint[3](direction, row, at)) >> 2));
+        inputs_of_gates[g] =
+            uintBitsToFloat(gates_vector(gates_at(uint[4](direction, time_of(STEP, 0u), row, at)) >> 2));
+    }
+    old_state = state_four(PHASES == 2 ? 0u : which, 0u, unit / 4u);
+#if KEEPS
+    kept_values = uintBitsToFloat(kept_vector(kept_index(0u, unit) >> 2));
+#endif
+}
+
+void store_fours() {
+    uint unit = unit_of(tile_of_group, 0u);
+    if (!stores(unit, 0u)) return;
+    state_vector_store(state_index(new_copy, 0u, unit) >> 2, floatBitsToUint(new_state));
+#if KEEPS
+    kept_vector_store(kept_index(0u, unit) >> 2, floatBitsToUint(kept_values));
+#endif
+#ifdef sequence_RANK
+    if (PHASE < PHASES - 1) return;
+    uint at = sequence_at(uint[4](time_of(STEP, 0u), direction, row_of(0u), unit));
+#if SEQUENCE_WIDE
+    sequence_vector_store(at >> 2, uvec4(sequence_encode(new_outputs.x), sequence_encode(new_outputs.y),
+                                         sequence_encode(new_outputs.z), sequence_encode(new_outputs.w)));
+#else
+    [[unroll]] for (uint u = 0u; u < UNITS; ++u) sequence_store(at + u * sequence_STRIDE_3, new_outputs[u]);
+#endif
+#endif
+}
+#else
 #if RESIDENT
 // The invocation's weights, loaded once: CPU drivers read an invocation's private memory fastest.
 vec4 resident[TILES * K4 * GATES * UNITS];
@@ -296,13 +373,16 @@ void multiply(uint first, uint end, uint which, uint tile) {
 }
 
 #endif
+#endif
 
 // Writes a unit's new value to state `next` and to the output sequence. Where the row's sequence has ended, the state
 // keeps its old value, and the output sequence gets zero.
 void advance(uint step, uint row, uint unit, uint next, float old, float new) {
     bool runs = step < lengths_of_rows[row];
     state_set(next, row, unit, runs ? new : old);
-#ifdef sequence_RANK
+#if MULTIPLIED
+    new_outputs[unit % 4u] = runs ? new : 0.0;
+#elif defined(sequence_RANK)
     if (stores(unit, row)) {
         sequence_store(sequence_at(uint[4](time_of(step, row), direction, row_of(row), unit)), runs ? new : 0.0);
     }
@@ -345,6 +425,9 @@ void main() {
     phase_0(STEP, tile_of_group);
 #else
     phase_1(STEP, tile_of_group);
+#endif
+#if MULTIPLIED
+    store_fours();
 #endif
 }
 #else

@@ -183,9 +183,9 @@ CROSSINGS = [
     Crossing("tiles", "_FEWEST_COLUMNS_OF_LARGE", 4096, "plain", product(197, 1024, 1024)),
     Crossing("tiles", "_FEWEST_COLUMNS_OF_LARGE", 128, "plain", product(128, 768, 192)),
     # A speech recognizer's steps of 80 bands
-    Crossing("recurrent", "_MOST_ROWS", 4, "plain", gru(6, 32, 80, 256)),
+    Crossing("recurrent", "_MOST_ROWS", 4, "plain", gru(6, 32, 80, 64)),
     Crossing("recurrent", "_MOST_ROWS", 16, "plain", gru(6, 32, 80, 64)),
-    Crossing("recurrent", "_FEWEST_GROUPS", 16, "plain", gru(6, 32, 80, 256)),
+    Crossing("recurrent", "_FEWEST_GROUPS", 16, "plain", gru(6, 32, 80, 64)),
     Crossing("recurrent", "_MOST_ROWS_OF_GPUS", 1, "discrete", gru(3, 256, 80, 64)),
     Crossing("recurrent", "_MOST_SLICES", 8, "discrete", gru(3, 8, 80, 512)),
     Crossing("recurrent", "_MOST_SLICES_OF_FEW_REGISTERS", 32, "discrete", gru(3, 8, 80, 512), ARM),

@@ -60,7 +60,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
     "elements of a vector, invocations of a workgroup, and tiles": {
         "": {"_FEWEST_LANES", "_MOST_LANES", "TRANSPOSE_WORKGROUP", "CPU_TRANSPOSED"},
         "attention": {"WORKGROUP", "_LEAST_DEPTH", "_KEYS_AT_ONCE"},
-        "bytes": {"VECTOR", "TERM_ROWS", "TERM_WORKGROUP"},
+        "bytes": {"VECTOR", "TERM_ROWS", "TERM_WORKGROUP", "_OTHER_STEPS"},
         "convolution": {"ROW_BLOCK", "_STEPS_OF_VOLUMES", "LARGEST_TILE", "WINOGRAD_POINTS", "WINOGRAD_WORKGROUP"},
         "detection": {"BOXES_EACH"},
         "few_rows": {"_SMALL_WORKGROUP", "_LARGE_WORKGROUP"},
@@ -69,7 +69,8 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
                   "GPU_SORTERS"},
         "product_tiles": {"MATRIX_UNITS", "_HALF_STEPS"},
         "recurrent": {"_VECTOR", "_MOST_INVOCATIONS", "_SUBGROUP_OF_GPUS", "_MOST_INVOCATIONS_OF_GPUS",
-                      "_MOST_INVOCATIONS_OF_SLICES", "_UNITS_OF_SLICES", "_ROWS_OF_SLICES", "_ROWS_OF_A_SLICE"},
+                      "_MOST_INVOCATIONS_OF_SLICES", "_UNITS_OF_SLICES", "_ROWS_OF_SLICES", "_ROWS_OF_A_SLICE",
+                      "_UNITS_OF_PRODUCTS"},
         "stored_weights": {"VECTOR_BITS", "_WORD_BITS", "_COLUMNS", "_PER_SCALE"},
         "tiles": {"_SHARING"},
         "windows": {"TOGETHER"},
@@ -82,6 +83,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
         "detection": {"_FINDING"},
         "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD", "POSITION"},
         "stored_weights": {"_TWO_BY_TWO"},
+        "windows": {"_AROUND"},
     },
     "what devices have": {
         "convolution": {"_CORES"},

@@ -115,6 +115,11 @@ CASES = {
         ATensor="UINT8 1x1x18x3000", BTensor="UINT8 1x1x3000x20", BZeroPointTensor="UINT8 1x1x1x20",
         OutputTensor="INT32 1x1x18x20",
     ),
+    "many integers": of(
+        "MATRIX_MULTIPLY_INTEGER",
+        ATensor="UINT8 1x1x36x3000", BTensor="UINT8 1x1x3000x36", BZeroPointTensor="UINT8 1x1x1x36",
+        OutputTensor="INT32 1x1x36x36",
+    ),
     "few rows of integers": of(
         "MATRIX_MULTIPLY_INTEGER",
         ATensor="UINT8 1x1x3x9000", BTensor="UINT8 1x1x9000x20", BZeroPointTensor="UINT8 1x1x1x20",
@@ -347,12 +352,20 @@ def test_every_kernel_with_a_loop_declares_its_steps() -> None:
     assert set(OF_ANY_SIZE) <= looping
     told: dict[str, int] = {}
     for case in CASES.values():
-        for device_class, (features, lanes) in itertools.product(
-            CLASSES, ((NO_FEATURES, 8), (DOTS, 8), (MATRICES, 32), (REDUCTIONS, 32))
+        for device_class, (features, lanes, llvmpipe) in itertools.product(
+            CLASSES,
+            (
+                (NO_FEATURES, 8, (0, 0)),
+                (NO_FEATURES, 8, (22, 3)),
+                (DOTS, 8, (0, 0)),
+                (MATRICES, 32, (0, 0)),
+                (REDUCTIONS, 32, (0, 0)),
+            ),
         ):
             target = Target(
-                device_class, 1024, (1024, 1024, 64), subgroup_size=lanes, max_storage_buffers=16, features=features
-            )
+                device_class, 1024, (1024, 1024, 64), subgroup_size=lanes, max_storage_buffers=16, features=features,
+                llvmpipe=llvmpipe,
+            )  # fmt: skip
             for kernel, steps in longest(compile_operator(case.desc, target)).items():
                 told[kernel] = max(steps, told.get(kernel, 0))
     silent = {kernel for kernel in looping - set(OF_ANY_SIZE) if told.get(kernel, 0) <= 2}
@@ -386,10 +399,13 @@ def test_a_convolution_of_one_huge_window(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("case", [
     "AVERAGE_POOLING:sizes=1x3x200x200,window=41.1",
+    "AVERAGE_POOLING:sizes=1x1x40x20x300,window=33.1.1",
     "CONVOLUTION:sizes=1x1x1x6000,outputs=1,window=1.2001",
     "CONVOLUTION_INTEGER:sizes=1x1x1x6000,outputs=1,window=1.2001",
     "LP_POOLING:sizes=1x8x100x100,window=7",
+    "LP_POOLING:sizes=1x4x200x200,window=6.7,p=1,type=FLOAT16",
     "MAX_POOLING1:sizes=1x3x200x200,window=41.1,indices=UINT32",
+    "MAX_POOLING_GRAD:sizes=1x2x40x20x120,window=30.1.1",
     "QUANTIZED_LINEAR_AVERAGE_POOLING:sizes=1x3x200x200,window=41.1",
 ])  # fmt: skip
 def test_windows_of_many_results(device: dml.Device, case: str) -> None:
@@ -410,6 +426,20 @@ def test_a_fold_of_tall_windows(device: dml.Device) -> None:
     rows = np.arange(300)
     covered = np.minimum(np.minimum(rows + 1, 300 - rows), 120)
     assert_exact(found, np.broadcast_to(covered[:, None], (1, 2, 300, 100)).astype(np.float32))
+
+
+def test_normalization_across_many_channels(device: dml.Device) -> None:
+    """Each of 48,000 elements has a region of up to 33 channels."""
+    sizes = "2x100x20x12"
+    desc = sample(
+        "LOCAL_RESPONSE_NORMALIZATION", InputTensor=sizes, OutputTensor=sizes,
+        CrossChannel=True, LocalSize=33, Alpha=33, Beta=1, Bias=0,
+    )  # fmt: skip
+    ones = np.ones((2, 100, 20, 12), np.float32)
+    found = device.compile_operator(device.create_operator(desc)).dispatch({"InputTensor": ones})["OutputTensor"]
+    channels = np.arange(100)
+    region = np.minimum(channels, 16) + 1 + np.minimum(99 - channels, 16)
+    np.testing.assert_allclose(found, np.broadcast_to(1 / region[:, None, None], ones.shape), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name, kind, a, b, expected", [

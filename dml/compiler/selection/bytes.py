@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dml.compiler.selection import max_steps
+from dml.compiler.selection import lanes, max_steps
 from dml.compiler.selection.convolution import WindowSizes
 from dml.compiler.selection.devices import byte_matrices, profile
 from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
@@ -16,14 +16,18 @@ from dml.compiler.target import Target
 
 #: Bytes of a vector. Kernels take k in multiples of it.
 VECTOR = 16
+#: Upper bound on the steps that store the sums of an invocation of CPU drivers.
+_OTHER_STEPS = 64
 #: Maximum number of rows of the kernel for few rows, which is bound by memory bandwidth.
 FEW_ROWS: int = threshold("bytes.FEW_ROWS")
-#: Whether CPU drivers multiply as INT32, because they split byte dot products into scalar operations.
+#: Whether llvmpipe multiplies as INT32, as other CPU drivers do.
 CPU_MULTIPLIES_WORDS: bool = threshold("bytes.CPU_MULTIPLIES_WORDS")
+#: Maximum number of positions, of all images, for which llvmpipe multiplies a convolution's bytes: with more, reading
+#: windows takes longer than to widen the filter.
+CPU_PLACES: int = threshold("bytes.CPU_PLACES")
 
-
-#: Maximum number of rows for which CPU drivers multiply bytes in place: widening b to INT32 would take longer than the
-#: product.
+#: Maximum number of rows for which CPU drivers multiply bytes that are not constant in place: a copy of b would take
+#: longer than the product.
 CPU_FEW_ROWS: int = threshold("bytes.CPU_FEW_ROWS")
 
 
@@ -57,7 +61,26 @@ class ByteMatrixProduct(MatrixTile):
         return lines + 4 * m * n * self.subgroups
 
 
-ByteKernel = DotProduct | DotRows | ByteMatrixProduct
+@dataclass(frozen=True)
+class TiledBytes:
+    """gemm/bytes_tiled.comp: an invocation holds rows x columns sums; ``lanes`` invocations are adjacent along n."""
+
+    rows: int
+    columns: int
+    lanes: int
+    tile_k: int = VECTOR
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns * self.lanes
+
+    @property
+    def workgroup(self) -> int:
+        return self.lanes
+
+
+ByteKernel = TiledBytes | DotProduct | DotRows | ByteMatrixProduct
 
 #: (tile, number of tiles that fills a device), largest first; the numbers are those of gemm.py.
 _DOT_TILES = (
@@ -73,8 +96,8 @@ _MATRIX_TILES = (((128, 128), (64, 32), 64, 128), ((64, 64), (32, 32), 64, 64), 
 
 def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKernel | None:
     """Return the kernel for a product of 8-bit integers; None if it has none: INT32 is multiplied instead."""
-    if CPU_MULTIPLIES_WORDS and not profile(target).shares_memory:
-        return None
+    if not profile(target).shares_memory:
+        return _tile_of_cpus(target, m, n, k)
     has_dots = target.features.integer_dot_product and profile(target).dots
     if m <= FEW_ROWS:
         return DotRows(1 << (m - 1).bit_length(), 8, 16) if has_dots else None
@@ -93,9 +116,20 @@ def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKerne
     )
 
 
+#: Tiles (rows, columns) of CPU drivers for one row, and for more: with larger ones kernels compile twice as long for a
+#: tenth of the time.
+_ROW_OF_CPUS, _ROWS_OF_CPUS = (1, 8), (8, 8)
+
+
+def _tile_of_cpus(target: Target, m: int, n: int, k: int) -> TiledBytes | None:
+    """Return llvmpipe's tile; None if too much of it, or of a vector of k, would be empty."""
+    tile = TiledBytes(*(_ROW_OF_CPUS if m == 1 else _ROWS_OF_CPUS), lanes(target))
+    is_large = n >= tile.tile[1] // 2 and 4 * VECTOR <= k <= (max_steps(target) - _OTHER_STEPS) * VECTOR
+    return tile if target.llvmpipe > (0, 0) and not CPU_MULTIPLIES_WORDS and is_large else None
+
+
 def multiplies_few_rows(target: Target, all_rows: int, rows: int, k: int, size: int) -> bool:
-    """Whether the kernel for few rows of a product multiplies, where ``byte_kernel`` has none. all_rows: of the batch.
-    size: bytes of b."""
+    """Whether CPU drivers multiply few rows by b as it lies in memory. all_rows: of the batch. size: bytes of b."""
     few = all_rows == rows <= CPU_FEW_ROWS
     return few and not profile(target).shares_memory and k // 4 <= max_steps(target) and size <= target.max_region
 
@@ -109,6 +143,8 @@ def convolution_kernel(target: Target, sizes: WindowSizes, k: int) -> ByteKernel
     if sizes.groups > 1 and sizes.inputs < GROUP_CHANNELS:
         return None
     places = sizes.batch * math.prod(sizes.places)
+    if places > CPU_PLACES and not profile(target).shares_memory:
+        return None
     return byte_kernel(target, sizes.outputs, places, k, sizes.groups)
 
 
@@ -121,8 +157,10 @@ def byte_runs(sizes: WindowSizes) -> tuple[int, bool]:
 
 
 def is_better_exchanged(target: Target, m: int, n: int) -> bool:
-    """Whether to compute the product of the transposes: there is a kernel for few rows, and none for few columns."""
-    return profile(target).shares_memory and n <= FEW_ROWS < m
+    """Whether to compute the product of the transposes: there are kernels for few rows, and none for few columns."""
+    if profile(target).shares_memory:
+        return n <= FEW_ROWS < m
+    return n < min(m, _ROWS_OF_CPUS[1] * lanes(target))
 
 
 def _on_matrices(target: Target) -> Iterator[tuple[ByteMatrixProduct, int]]:

@@ -35,6 +35,12 @@ RESIDENT_WORK: int = threshold("recurrent.RESIDENT_WORK")
 #: read as texels. Weights in private memory are slower there, and take far longer to compile.
 SHARES_STATE: bool = threshold("recurrent.SHARES_STATE")
 
+#: Minimum number of multiplications of a step, of more than _MOST_ROWS sequences, for which they are a matrix product,
+#: with a tile of more rows than a recurrence's kernel has registers for.
+MULTIPLIED_WORK: int = threshold("recurrent.MULTIPLIED_WORK")
+#: Adjacent hidden units of an invocation that reads their products.
+_UNITS_OF_PRODUCTS = 4
+
 # --- GPUs -------------------------------------------------------------------------------------------------------------
 
 #: Maximum number of rows per workgroup, and maximum number of units per invocation in a tile.
@@ -86,7 +92,8 @@ class RecurrenceCut:
 
     shares: invocations of a subgroup (the whole workgroup) that share their reads of the state, or 0. slices: parts
     into which invocations split the sums along k, for ``units`` units and ``block`` rows each; 0 if each invocation
-    computes whole sums. With slices, ``rows`` and ``units`` are per workgroup.
+    computes whole sums. With slices, ``rows`` and ``units`` are per workgroup. multiplied: matrix products compute the
+    sums of each step.
     """
 
     stepwise: bool
@@ -99,6 +106,7 @@ class RecurrenceCut:
     slices: int = 0
     block: int = 0
     shares: int = 0
+    multiplied: bool = False
 
     @property
     def units_of_invocation(self) -> int:
@@ -124,13 +132,14 @@ def recurrence_cut(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
 
 @dataclass(frozen=True)
 class RecurrenceManner:
-    """Tunable part of a RecurrenceCut: sums in slices, or else rows per workgroup, units per invocation, resident
-    weights."""
+    """Tunable part of a RecurrenceCut: sums in slices or by matrix products, or else rows per workgroup, units per
+    invocation, resident weights."""
 
     slices: bool = False
     rows: int = 0
     units: int = 0
     resident: bool = False
+    multiplied: bool = False
 
 
 def _work(sizes: RecurrenceSizes) -> str:
@@ -166,9 +175,17 @@ def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
         return RecurrenceManner(False, 1 << (rows - 1).bit_length(), units, resident)
 
     def others() -> list[RecurrenceManner]:
-        return [manner(rows, held) for rows in (1, 2, 4, 8) for held in {False, may_hold}]
+        found = [manner(rows, held) for rows in (1, 2, 4, 8) for held in {False, may_hold}]
+        return [*found, RecurrenceManner(multiplied=True)] if may_multiply else found
 
-    found = tuned(target, "recurrent", lambda: _work(sizes), manner(rows, may_hold), others)
+    may_multiply = sizes.hidden % _UNITS_OF_PRODUCTS == 0 and sizes.batch > _MOST_ROWS
+    is_multiplied = may_multiply and weights * sizes.batch >= MULTIPLIED_WORK
+    rule = RecurrenceManner(multiplied=True) if is_multiplied else manner(rows, may_hold)
+    found = tuned(target, "recurrent", lambda: _work(sizes), rule, others)
+    if found.multiplied:
+        workgroup = min(_MOST_INVOCATIONS, -(-sizes.fours // _VECTOR) * _VECTOR)
+        tiles = -(-sizes.fours // workgroup)
+        return RecurrenceCut(True, workgroup, _UNITS_OF_PRODUCTS, tiles, 1, False, sizes.steps, multiplied=True)
     if shares or found.resident or sizes.phases == 2:
         workgroup = _VECTOR
     else:
@@ -260,7 +277,10 @@ def recurrence_rounds(sizes: RecurrenceSizes, cut: RecurrenceCut) -> tuple[int, 
     """
     if cut.slices:
         return 0, 2 + -(-sizes.fours // cut.slices) + cut.slices + 2 * cut.units_of_invocation
-    tile = 2 + sizes.fours + cut.units * (2 + cut.rows)
+    tile = 2 + cut.units * (2 + cut.rows)
+    if cut.multiplied:
+        return 0, tile
+    tile += sizes.fours
     if cut.shares:
         tile += 2 * -(-sizes.fours // cut.shares)
     if cut.stepwise:

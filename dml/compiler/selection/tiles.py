@@ -92,7 +92,7 @@ class TiledProduct:
 @dataclass(frozen=True)
 class ProductSizes:
     """``batch`` products of m rows and n columns, summed over k. a_known, b_known: the operand is constant, as weights
-    are."""
+    are. runs: how often the operator computes such products."""
 
     m: int
     n: int
@@ -100,6 +100,7 @@ class ProductSizes:
     batch: int
     a_known: bool = False
     b_known: bool = False
+    runs: int = 1
 
 
 def tiled_product(
@@ -154,7 +155,7 @@ def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
         if sizes.m > 1 and not sizes.b_known:
             return _LONG_ROWS if is_long else _SHORT_ROWS
         return _LONG_ROW if is_long else _SHORT_ROW
-    work = sizes.m * sizes.n * sizes.k
+    work = sizes.m * sizes.n * sizes.k * sizes.runs
     if sizes.b_known and a_along_columns and has_few_places(sizes.m):
         return _MIDDLE
     if sizes.b_known and sizes.batch == 1 and work >= MANY_ROWS_WORK:

@@ -21,6 +21,9 @@ ALONE: int = threshold("windows.ALONE")
 #: Positions above which a window is shared where most windows are far smaller than the largest: a cell of ROI_POOLING
 #: may cover the whole input.
 ALONE_IF_SELDOM_FULL = 60000
+#: Loop iterations of an invocation for each window besides those over its positions: of the loops over units and words,
+#: and of LP_POOLING's loops for other powers, which run one round each on llvmpipe.
+_AROUND = 14
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ def window_sharing(
     positions.
     """
     most, places = max_steps(target), math.prod(box)
-    alone = rounds(box) * cost
+    alone = _AROUND + rounds(box) * cost
     if places > (ALONE_IF_SELDOM_FULL if seldom_full else ALONE) or alone > most:
         is_narrow = not profile(target).shares_memory and places <= CPU_TOGETHER * (most // cost)
         workgroup = CPU_TOGETHER if is_narrow else TOGETHER

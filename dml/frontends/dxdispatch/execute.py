@@ -15,7 +15,7 @@ from dml import descriptors as d
 from dml.api.arrays import Array
 from dml.api.device import Device
 from dml.api.operator import CompiledOperator
-from dml.errors import DMLError
+from dml.errors import HRESULT, DMLError
 from dml.files import write_whole
 from dml.frontends.dxdispatch import images
 from dml.frontends.dxdispatch.document import placed
@@ -75,7 +75,7 @@ class Session:
         for name, resource in model.resources.items():
             if not resource.deferred:
                 with _located(f"resources.{name}"):
-                    self.buffers[name] = device.create_buffer(np.frombuffer(resource.data, np.uint8))
+                    self.buffers[name] = _filled(device, resource)
         self._ready: dict[str, _Ready] = {}
         self._onnx: dict[str, OnnxReady] = {}
         for name, dispatchable in model.dispatchables.items():
@@ -253,7 +253,7 @@ class Session:
                 self.buffers[resource.name] = self.device.create_buffer(padded)
                 self._written[resource.name] = data.size
             elif source.offset + data.size > self.buffers[resource.name].size:
-                raise placed(source.path, f"the model makes {data.size} bytes, the resource has {len(resource.data)}")
+                raise placed(source.path, f"the model makes {data.size} bytes, the resource has {resource.size}")
             else:
                 self.buffers[resource.name].write(data, source.offset)
 
@@ -289,6 +289,16 @@ class Session:
             write_whole(path, images.encode(self._shaped(command), path.suffix))
         else:
             write_whole(path, self.buffers[resource.name].read().tobytes())
+
+
+def _filled(device: Device, resource: Resource) -> Buffer:
+    """Return a new buffer with a resource's initial values."""
+    buffer = device.create_buffer(resource.size)
+    try:
+        buffer.write(resource.values(), resource.start)
+    except MemoryError:
+        raise DMLError(f"no memory for {resource.used} bytes of values", HRESULT.E_OUTOFMEMORY) from None
+    return buffer
 
 
 def _text(value: Any) -> str:

@@ -224,8 +224,8 @@ def _source(value: Json, resources: dict[str, Resource]) -> DxSource:
     if elements and not width:
         value.fail("an elementOffset into values of mixed types needs 'elementSizeInBytes'")
     last = elements + value.unsigned_member("elementCount", bits=64)
-    if last * width > len(found.data) and not found.deferred:
-        value.fail(f"ends at byte {last * width} of a resource of {len(found.data)}")
+    if last * width > found.size and not found.deferred:
+        value.fail(f"ends at byte {last * width} of a resource of {found.size}")
     return DxSource(found, elements * width, value.path, sizes)
 
 
@@ -288,8 +288,8 @@ def _write_file(value: Json, resources: dict[str, Resource]) -> WriteFileCommand
     if sizes:
         assert dimensions is not None
         needed = math.prod(sizes) * found.element_size
-        if needed > len(found.data) and not found.deferred:
-            dimensions.fail(f"{list(sizes)} take {needed} bytes, the resource has {len(found.data)}")
+        if needed > found.size and not found.deferred:
+            dimensions.fail(f"{list(sizes)} take {needed} bytes, the resource has {found.size}")
     if suffix in images.SUFFIXES:
         try:
             images.check(sizes, numpy_dtype(found.data_type) if found.element_size else np.dtype(np.void))

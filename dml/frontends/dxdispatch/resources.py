@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
+from dml.api.arrays import Array
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.frontends.dxdispatch import images
@@ -24,16 +26,19 @@ LARGEST = 1 << 32
 
 @dataclass(frozen=True)
 class Resource:
-    """A buffer: its initial bytes, and how many of them hold values (the others are padding).
+    """A buffer of ``size`` bytes: its initial values are bytes ``start`` to ``used``, the others are zero.
 
-    data_type: the values' type, UNKNOWN for values of mixed types. deferred: the ONNX model that writes to the
-    resource creates it, in the size that it needs; ``data`` is empty.
+    values: returns them; large ones are made once the buffer exists. data_type: the values' type, UNKNOWN for values of
+    mixed types. deferred: the ONNX model that writes to the resource creates it, in the size that it needs; it has no
+    values.
     """
 
     name: str
-    data: bytes
+    size: int
+    start: int
     used: int
     data_type: DML_TENSOR_DATA_TYPE
+    values: Callable[[], Array] = lambda: np.zeros(0, np.uint8)
     deferred: bool = False
 
     @property
@@ -69,18 +74,24 @@ def _mixed(values: Json) -> bytes:
     return b"".join(parts)
 
 
-def _generated(values: Json, kind: DML_TENSOR_DATA_TYPE) -> bytes:
+def _generated(values: Json, kind: DML_TENSOR_DATA_TYPE) -> tuple[int, Callable[[], Array]]:
+    """Return the number of bytes of the values, and a function that returns the values."""
     dtype = _dtype(kind, values)
     count = _count(values, dtype)
     constant = values.get("value")
     if constant is not None:
-        return np.full(count, scalars([constant], dtype)[0], dtype).tobytes()
+        (value,) = scalars([constant], dtype)
+        return count * dtype.itemsize, lambda: np.full(count, value, dtype)
     start, delta = scalars([values.need("valueStart"), values.need("valueDelta")], dtype)
-    steps = np.full(count, delta, dtype)
-    steps[0] = start
-    # sequential sums: each value is the previous one plus delta, in the type's own arithmetic
-    with np.errstate(all="ignore"):
-        return np.cumsum(steps, dtype=dtype).tobytes()
+
+    def sequence() -> Array:
+        steps = np.full(count, delta, dtype)
+        steps[0] = start
+        # sequential sums: each value is the previous one plus delta, in the type's own arithmetic
+        with np.errstate(all="ignore"):
+            return np.cumsum(steps, dtype=dtype, out=steps)
+
+    return count * dtype.itemsize, sequence
 
 
 def _file(
@@ -124,7 +135,7 @@ def resource(name: str, value: Json, folder: Folder) -> Resource:
         if values.string() != "deferred":
             values.fail(f"must be 'deferred', an array or an object, found {values.string()!r}")
         _dtype(kind, values)
-        return Resource(name, b"", 0, kind, deferred=True)
+        return Resource(name, 0, 0, 0, kind, deferred=True)
     if values.is_array and kind == UNKNOWN:
         data = _mixed(values)
     elif values.is_array:
@@ -133,22 +144,22 @@ def resource(name: str, value: Json, folder: Folder) -> Resource:
         forms = [form for form in ("value", "valueStart", "sourcePath") if values.get(form) is not None]
         if len(forms) != 1:
             values.fail("must be an array, or an object with one of 'value', 'valueStart' and 'sourcePath'")
-        if forms[0] == "sourcePath":
-            data, kind = _file(values, kind, folder, _resampled(value))
-        else:
-            data = _generated(values, kind)
+        if forms[0] != "sourcePath":
+            return _placed(name, value, *_generated(values, kind), kind)
+        data, kind = _file(values, kind, folder, _resampled(value))
     if not data:
         values.fail("must not be empty")
-    return _placed(name, value, data, kind)
+    return _placed(name, value, len(data), lambda: np.frombuffer(data, np.uint8), kind)
 
 
-def _placed(name: str, value: Json, data: bytes, kind: DML_TENSOR_DATA_TYPE) -> Resource:
+def _placed(name: str, value: Json, count: int, values: Callable[[], Array], kind: DML_TENSOR_DATA_TYPE) -> Resource:
+    """Return the resource with ``count`` bytes of values at the offset in the file."""
     size_field = value.get("sizeInBytes")
     offset = value.unsigned_member("initialValuesOffsetInBytes", bits=64)
-    used = offset + len(data)
+    used = offset + count
     size = size_field.unsigned(64) if size_field is not None else used
     if used > size:
-        value.fail(f"its sizeInBytes of {size} does not hold {len(data)} bytes of values at byte {offset}")
+        value.fail(f"its sizeInBytes of {size} does not hold {count} bytes of values at byte {offset}")
     if size > LARGEST:
         raise placed(value.path, f"{size} bytes exceed the largest buffer", HRESULT.E_OUTOFMEMORY)
-    return Resource(name, (bytes(offset) + data).ljust(-(-size // 4) * 4, b"\0"), used, kind)
+    return Resource(name, -(-size // 4) * 4, offset, used, kind, values)

@@ -14,12 +14,14 @@ import numpy.typing as npt
 
 from dml.errors import HRESULT, DMLError
 
-from .config import Config, read_json
+from .config import Config, read_json, whole_number
 
 Samples = npt.NDArray[np.float32]
 #: Sample rate that Whisper's features assume, in Hz.
 SAMPLE_RATE = 16_000
 _CONFIG = "audio_processor_config.json"
+#: Maximum number of samples in the frames of a sound.
+_LARGEST = 1 << 27
 _WIDTHS: Mapping[int, Any] = {1: np.uint8, 2: np.int16, 4: np.int32}
 #: Lower limits of powers: absolute, and in decades below the loudest.
 _LEAST_POWER, _DECADES = 1e-10, 8.0
@@ -66,12 +68,16 @@ class LogMel:
         if transform is None or mel is None:
             found = ", ".join(operations) or "nothing"
             raise DMLError(f"{path}: STFTNorm and LogMelSpectrum are needed, found {found}")
-        self._length = _positive(transform, "n_fft", path)
-        self._hop = _positive(transform, "hop_length", path)
-        self._frames = _positive(mel, "chunk_size", path) * SAMPLE_RATE // self._hop
+        length = whole_number(transform.get("n_fft"), 1 << 16, f"{path}: n_fft")
+        hop = whole_number(transform.get("hop_length"), 1 << 16, f"{path}: hop_length")
+        seconds = whole_number(mel.get("chunk_size"), 1 << 12, f"{path}: chunk_size")
+        mels = whole_number(mel.get("n_mel"), 1 << 12, f"{path}: n_mel")
+        self._length, self._hop, self._frames = length, hop, seconds * SAMPLE_RATE // hop
+        if self._frames * length > _LARGEST:
+            raise DMLError(f"{path}: {self._frames} frames of {length} samples are more than {_LARGEST}")
         turns = np.arange(self._length) / self._length
         self._window = 0.5 - 0.5 * np.cos(2 * np.pi * turns)  # periodic Hann window
-        self._filters = mel_filters(_positive(mel, "n_mel", path), self._length)
+        self._filters = mel_filters(mels, self._length)
 
     def __call__(self, audios: Audios) -> npt.NDArray[np.float32]:
         """Return features {sounds, mels, frames}; longer sounds are truncated."""
@@ -123,7 +129,7 @@ def _decoded(data: bytes, where: str) -> Samples:
         with wave.open(io.BytesIO(data)) as file:
             rate, width, channels = file.getframerate(), file.getsampwidth(), file.getnchannels()
             frames = file.readframes(file.getnframes())
-    except (wave.Error, EOFError) as error:
+    except (wave.Error, EOFError, RuntimeError) as error:  # RuntimeError: a chunk's size leads out of the file
         raise DMLError(f"{where}: not a WAV file of integer samples: {error}", HRESULT.E_NOTIMPL) from None
     if rate != SAMPLE_RATE or width not in _WIDTHS:
         raise DMLError(
@@ -144,13 +150,6 @@ def _operations(values: Mapping[str, Any], path: Path) -> dict[str, Mapping[str,
     """Return operation type -> attributes, for each operation of a feature extraction."""
     try:
         sequence = values["feature_extraction"]["sequence"]
-        return {str(item["operation"]["type"]): item["operation"].get("attrs", {}) for item in sequence}
-    except (KeyError, TypeError):
+        return {str(item["operation"]["type"]): dict(item["operation"].get("attrs", {})) for item in sequence}
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise DMLError(f"{path}: feature_extraction.sequence must be a list of operations") from None
-
-
-def _positive(attributes: Mapping[str, Any], name: str, path: Path) -> int:
-    found = attributes.get(name)
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise DMLError(f"{path}: {name} must be a positive integer, found {found!r}")
-    return found

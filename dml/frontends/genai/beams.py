@@ -78,18 +78,20 @@ class BeamSearch(Search):
         return kept
 
     def _add(self, ended: list[EndedSequence], tokens: npt.NDArray[np.int32], score: float) -> None:
-        length = max(len(tokens), 1)
-        ended.append(EndedSequence(score / length**self._options.length_penalty, tokens.copy()))
+        ended.append(EndedSequence(self._normalized(score, max(len(tokens), 1)), tokens.copy()))
         ended.sort(key=lambda beam: -beam.score)
         del ended[self._beams :]
+
+    def _normalized(self, score: float, length: int) -> float:
+        with np.errstate(all="ignore"):
+            return float(score / np.float64(length) ** self._options.length_penalty)
 
     def _close(self, batch: int, best: float) -> None:
         """Close a sequence when num_beams candidates have ended, unless a better one is still possible."""
         ended = self._ended[batch]
         if len(ended) < self._beams:
             return
-        length = self.sequences.shape[1]
-        if not self._options.early_stopping and ended[-1].score < best / length**self._options.length_penalty:
+        if not self._options.early_stopping and ended[-1].score < self._normalized(best, self.sequences.shape[1]):
             return
         self._closed[batch] = True
 

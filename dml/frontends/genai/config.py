@@ -10,12 +10,14 @@ from typing import Any
 
 from dml.arguments import checked
 from dml.errors import HRESULT, DMLError
+from dml.files import reading
 
 from .refused import with_refused_names
 
 _FILE = "genai_config.json"
 #: Provider options that choose the device, by index or by a part of its name.
 _DEVICE_OPTIONS = ("device", "device_id")
+_MOST_LAYERS = 1 << 16
 
 
 @with_refused_names
@@ -33,17 +35,18 @@ class Config:
         self.values = read_json(self.folder / _FILE)
         #: File name -> contents, for files that are not in the folder.
         self._data: dict[str, bytes] = {}
+        given = self.section("model.decoder.session_options").get("provider_options") or []
+        if not (isinstance(given, list) and all(_is_provider(entry) for entry in given)):
+            raise DMLError(f"{self.folder / _FILE}: provider_options must be a list of objects, found {given!r}")
         self._providers: list[tuple[str, dict[str, str]]] = [
-            (name, dict(options))
-            for entry in self.section("model.decoder.session_options").get("provider_options") or []
-            for name, options in entry.items()
+            (name, dict(options)) for entry in given for name, options in entry.items()
         ]
 
     def overlay(self, text: str) -> None:
         """Merge a JSON object into the values; nested objects are merged, too."""
         try:
             given = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DMLError(f"Config.overlay: takes JSON: {error}") from None
         if not isinstance(given, dict):
             raise DMLError(f"Config.overlay: takes a JSON object, found {type(given).__name__}")
@@ -93,19 +96,20 @@ class Config:
             raise DMLError(f"{self.folder / _FILE}: {path} must be an object, found {type(found).__name__}")
         return found
 
-    def number(self, path: str) -> int:
-        """Return the positive integer at a dotted path. Raises DMLError for anything else."""
+    def number(self, path: str, most: int = 2**31 - 1) -> int:
+        """Return the integer at a dotted path, from 1 to ``most``. Raises DMLError for anything else."""
         section, _, name = path.rpartition(".")
-        found = self.section(section).get(name)
-        if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-            raise DMLError(f"{self.folder / _FILE}: {path} must be a positive integer, found {found!r}")
-        return found
+        return whole_number(self.section(section).get(name), most, f"{self.folder / _FILE}: {path}")
+
+    def layers(self) -> range:
+        """Return the numbers of the decoder's layers."""
+        return range(self.number("model.decoder.num_hidden_layers", _MOST_LAYERS))
 
     def tokens(self, name: str) -> list[int]:
         """Return the token ids in model.``name``, which holds one or several; [] if it is missing."""
         found = self.section("model").get(name)
         given = found if isinstance(found, list) else [] if found is None else [found]
-        if not all(isinstance(item, int) for item in given):
+        if not all(isinstance(item, int) and -(2**31) <= item < 2**31 for item in given):
             raise DMLError(f"{self.folder / _FILE}: model.{name} must be a token id or several, found {found!r}")
         return given
 
@@ -128,7 +132,9 @@ class Config:
         if not isinstance(name, str) or not name:
             raise DMLError(f"{self.folder / _FILE}: {section}.filename must name a file, found {name!r}")
         path = self.folder / name
-        if not path.resolve().is_relative_to(self.folder.resolve()):
+        with reading(path):
+            is_inside = path.resolve().is_relative_to(self.folder.resolve())
+        if not is_inside:
             raise DMLError(f"{self.folder / _FILE}: {section}.filename leaves the folder: {name}")
         if not path.is_file() and name not in self._data:
             raise DMLError(f"{path}: no such file, which {_FILE} names as {section}.filename", _NOT_FOUND)
@@ -138,13 +144,25 @@ class Config:
 _NOT_FOUND = HRESULT.DXGI_ERROR_NOT_FOUND
 
 
+def _is_provider(entry: Any) -> bool:
+    """Whether an entry of provider_options maps names to options."""
+    return isinstance(entry, dict) and all(isinstance(options, dict) for options in entry.values())
+
+
+def whole_number(found: Any, most: int, where: str) -> int:
+    """Return an integer from a JSON file, from 1 to ``most``. Raises DMLError for anything else."""
+    if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= most:
+        raise DMLError(f"{where} must be an integer from 1 to {most}, found {found!r}")
+    return found
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file. Raises DMLError for anything else."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DMLError(f"{path}: no such file", _NOT_FOUND) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DMLError(f"{path}: cannot be read as JSON: {error}") from None
     if not isinstance(found, dict):
         raise DMLError(f"{path}: must hold a JSON object, found {type(found).__name__}")

@@ -122,7 +122,7 @@ class Decoder:
             for name in node.input
         }
         found = []
-        for layer in range(config.number("model.decoder.num_hidden_layers")):
+        for layer in config.layers():
             for kind in ("key", "value"):
                 past = name_of_layer(given.get(f"past_{kind}_names"), layer)
                 present = name_of_layer(outputs.get(f"present_{kind}_names"), layer)

@@ -54,7 +54,7 @@ def _links(config: Config) -> list[tuple[str, str]]:
     outputs = config.section("model.encoder.outputs")
     taken = config.section("model.decoder.inputs")
     found = [(str(outputs.get(_HIDDEN_STATES, _HIDDEN_STATES)), str(taken.get(_HIDDEN_STATES, _HIDDEN_STATES)))]
-    for layer in range(config.number("model.decoder.num_hidden_layers")):
+    for layer in config.layers():
         for kind in ("key", "value"):
             present = outputs.get(f"cross_present_{kind}_names", f"present_{kind}_cross_%d")
             past = taken.get(f"cross_past_{kind}_names", f"past_{kind}_cross_%d")

@@ -21,6 +21,9 @@ from .params import GeneratorParams
 from .refused import with_refused_names
 from .search import Search, TokenSearch
 
+#: Maximum number of the next tokens' scores: FLOAT32 in a Vulkan buffer of 4 GiB.
+_MOST_SCORES = 1 << 30
+
 
 @with_refused_names
 class Generator:
@@ -37,9 +40,16 @@ class Generator:
         if model.decoder.ids in inputs:
             options.batch_size = len(inputs[model.decoder.ids])
         options.check(model.context_length)
-        self._rows = options.batch_size * options.num_beams
-        stops = model.config.tokens("eos_token_id")
-        pad = (*model.config.tokens("pad_token_id"), *stops, 0)[0]
+        self._rows = rows = options.batch_size * options.num_beams
+        vocabulary = model.decoder.vocabulary
+        if rows * vocabulary > _MOST_SCORES:
+            raise DMLError(
+                f"Generator: batch_size x num_beams = {rows} rows of {vocabulary} scores are more than {_MOST_SCORES}",
+                HRESULT.E_OUTOFMEMORY,
+            )
+        ends = model.config.tokens("eos_token_id")
+        stops = [token for token in ends if 0 <= token < vocabulary]
+        pad = (*model.config.tokens("pad_token_id"), *ends, 0)[0]
         self._pad = pad
         kind = BeamSearch if options.num_beams > 1 else TokenSearch
         self._search: Search = kind(options, model.picker, stops, pad)

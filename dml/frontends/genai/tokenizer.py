@@ -17,6 +17,7 @@ from tokenizers.decoders import DecodeStream
 
 from dml.arguments import as_array, check_unmasked, checked
 from dml.errors import HRESULT, DMLError
+from dml.files import reading
 
 from .config import Config, read_json
 from .model import Model
@@ -166,16 +167,18 @@ class Tokenizer:
         text = template_str or self._template()
         try:
             return str(_ENVIRONMENT.from_string(text).render(values))
-        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+        except Exception as error:  # a template may do anything that the sandbox allows
             raise DMLError(f"apply_chat_template: {type(error).__name__}: {error}") from None
 
     def _template(self) -> str:
         path = self._folder / "chat_template.jinja"
         if path.is_file():
-            return path.read_text(encoding="utf-8")
+            with reading(path):
+                return path.read_text(encoding="utf-8")
         found = self._tokenizer_config().get("chat_template")
         if isinstance(found, list):  # named templates
-            found = next((item.get("template") for item in found if item.get("name") == "default"), None)
+            named = {item.get("name"): item.get("template") for item in found if isinstance(item, dict)}
+            found = named.get("default")
         if not isinstance(found, str):
             raise DMLError(
                 f"{self._folder}: no chat template, in chat_template.jinja or tokenizer_config.json", _NOT_FOUND
@@ -223,7 +226,7 @@ def _ids(tokens: npt.ArrayLike, where: str) -> list[int]:
 def _parsed(text: str, what: str) -> Any:
     try:
         return json.loads(text)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise DMLError(f"apply_chat_template: {what} must be JSON: {error}") from None
 
 

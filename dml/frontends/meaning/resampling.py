@@ -17,12 +17,15 @@ import numpy.typing as npt
 import dml.graph.operations as op
 from dml import enums
 from dml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
+from dml.errors import DMLError
 from dml.frontends.meaning.casts import as_type
 from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
 _Array = npt.NDArray[Any]
 
+#: Maximum number of output elements along an axis, and of weights: the host computes tables with an entry for each.
+LONGEST, _MOST_WEIGHTS = 1 << 24, 1 << 26
 #: Number of outputs per band; each band is one matrix product.
 _BAND = 16
 #: Minimum factor by which bands must shorten the sums.
@@ -90,7 +93,9 @@ class ResizedAxis:
 
     @property
     def coordinates(self) -> npt.NDArray[np.float64]:
-        """Return {output}: the coordinate of each output element."""
+        """Return {output}: the coordinate of each output element. Raises DMLError for more than LONGEST."""
+        if self.output > LONGEST:
+            raise DMLError(f"resizing to {self.output} elements: more than {LONGEST} along an axis are not supported")
         return np.array([self.coordinate(x) for x in range(int(self.output))], np.float64)
 
 
@@ -108,24 +113,27 @@ def repeats(axis: ResizedAxis, rounding: str) -> int | None:
     if axis.size == 0 or axis.output % axis.size or axis.mode == "tf_crop_and_resize":
         return None
     times = axis.output // axis.size
-    plain = np.arange(int(axis.output)) // int(times)
-    return times if (nearest_elements(axis, rounding) == plain).all() else None
+    found = nearest_elements(axis, rounding)
+    return times if (found == np.arange(found.size) // int(times)).all() else None
 
 
 def weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool, cubic: float) -> _Array:
     """Return {output, size}: the weight of each input element in each output element.
 
     mode: linear or cubic. antialias: a smaller output averages all the elements that it covers. exclude_outside:
-    elements beyond the edges have no weight; else they repeat the edge. cubic: parameter a of Keys' kernel.
+    elements beyond the edges have no weight; else they repeat the edge. cubic: parameter a of Keys' kernel. Raises
+    DMLError for more than _MOST_WEIGHTS.
     """
     size, output = int(axis.size), int(axis.output)
-    matrix = np.zeros((output, size))
     reach = 2 if mode == "cubic" else 1
     stretch = max(1.0, 1.0 / axis.scale) if antialias else 1.0
+    count = ceil(2 * reach * stretch) + 1 if antialias else 2 * reach
+    if output * max(size, count) > _MOST_WEIGHTS:
+        raise DMLError(f"resizing {size} elements to {output} takes more than {_MOST_WEIGHTS} weights: not supported")
+    matrix = np.zeros((output, size))
     centers = axis.coordinates
     lowest = np.floor(centers - reach * stretch) if antialias else np.floor(centers) - reach
     first = lowest.astype(np.int64) + 1
-    count = ceil(2 * reach * stretch) + 1 if antialias else 2 * reach
     taps = first[:, None] + np.arange(count)
     values = _kernel((taps - centers[:, None]) / stretch, mode, cubic)
     if exclude_outside:

@@ -91,8 +91,9 @@ class IrContext:
             return value
         return self.graph.constant(value if value.ndim else value.reshape(1), device_type(value.dtype))
 
-    def tensors(self) -> list[Tensor]:
-        return [self.as_tensor(value) for value in self.values]
+    def tensors(self, count: int | None = None) -> list[Tensor]:
+        """Return the first ``count`` inputs, by default all. Raises DMLError for a missing one."""
+        return [self.tensor(index) for index in range(len(self.values) if count is None else count)]
 
     def known(self, index: int) -> npt.NDArray[Any]:
         """Return an input that must be constant. Raises DMLError if the graph computes it."""
@@ -117,8 +118,9 @@ class IrContext:
     def on_numbers(self, function: Callable[..., Any], *arguments: Any) -> npt.NDArray[Any]:
         """Apply a NumPy function to known arrays. Raises DMLError if NumPy refuses them."""
         try:
-            return np.asarray(function(*arguments))
-        except (ValueError, IndexError, OverflowError) as error:
+            with np.errstate(all="ignore"):
+                return np.asarray(function(*arguments))
+        except (ValueError, IndexError, ArithmeticError, MemoryError) as error:
             raise self.error(str(error)) from None
 
     def axis(self, number: int, rank: int) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
 
 import dml
-from dml.frontends.dxdispatch import load
+from dml.frontends.dxdispatch import Session, load
 
 
 def resources(tmp_path, text, **options):
@@ -22,6 +23,13 @@ def one(tmp_path, value, **options):
     return resources(tmp_path, f'{{"A": {text}}}', **options)["A"]
 
 
+def contents(resource):
+    """Return the bytes that the resource's buffer begins with."""
+    data = bytes(resource.start) + resource.values().tobytes()
+    assert len(data) == resource.used
+    return data.ljust(resource.size, b"\0")
+
+
 def test_an_array_with_comments_and_trailing_commas(tmp_path):
     found = one(
         tmp_path,
@@ -30,7 +38,7 @@ def test_an_array_with_comments_and_trailing_commas(tmp_path):
             lines */ "initialValues": [1, -2.5, "nan", "INF", "-inf", ],
         }""",
     )
-    np.testing.assert_array_equal(np.frombuffer(found.data, np.float32), [1, -2.5, np.nan, np.inf, -np.inf])
+    np.testing.assert_array_equal(np.frombuffer(contents(found), np.float32), [1, -2.5, np.nan, np.inf, -np.inf])
 
 
 def test_comment_marks_and_commas_in_strings_stay(tmp_path):
@@ -49,8 +57,8 @@ def test_integers_of_every_type_up_to_their_ends(tmp_path, name):
     dtype = dml.numpy_dtype(dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{name}"])
     ends = [int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)]
     found = one(tmp_path, {"initialValuesDataType": f"DML_TENSOR_DATA_TYPE_{name}", "initialValues": ends})
-    assert np.frombuffer(found.data[: found.used], dtype).tolist() == ends
-    assert len(found.data) % 4 == 0
+    assert np.frombuffer(contents(found)[: found.used], dtype).tolist() == ends
+    assert found.size % 4 == 0
     with pytest.raises(dml.DMLError, match=r"resources\.A\.initialValues\[0\]: must be from"):
         one(tmp_path, {"initialValuesDataType": name, "initialValues": [ends[1] + 1]})
 
@@ -58,16 +66,44 @@ def test_integers_of_every_type_up_to_their_ends(tmp_path, name):
 @pytest.mark.parametrize("name,dtype", [("FLOAT16", "<f2"), ("FLOAT64", "<f8"), ("INT16", "<i2")])
 def test_a_repeated_value(tmp_path, name, dtype):
     found = one(tmp_path, {"initialValuesDataType": name, "initialValues": {"valueCount": 5, "value": -3}})
-    assert np.frombuffer(found.data[: found.used], dtype).tolist() == [-3] * 5
+    assert np.frombuffer(contents(found)[: found.used], dtype).tolist() == [-3] * 5
 
 
 def test_a_sequence_adds_in_its_own_type(tmp_path):
     values = {"valueCount": 4, "valueStart": 1, "valueDelta": 2.5}
     found = one(tmp_path, {"initialValuesDataType": "FLOAT32", "initialValues": values})
-    assert np.frombuffer(found.data, np.float32).tolist() == [1, 3.5, 6, 8.5]
+    assert np.frombuffer(contents(found), np.float32).tolist() == [1, 3.5, 6, 8.5]
     values = {"valueCount": 3, "valueStart": 250, "valueDelta": 4}
     found = one(tmp_path, {"initialValuesDataType": "UINT8", "initialValues": values})
-    assert list(found.data[:3]) == [250, 254, 2]
+    assert list(contents(found)[:3]) == [250, 254, 2]
+
+
+@pytest.mark.parametrize("values", [
+    {"initialValues": {"valueCount": 1 << 30, "value": 1}},
+    {"initialValues": {"valueCount": 1 << 30, "valueStart": 1, "valueDelta": 1}},
+    {"initialValues": [1], "sizeInBytes": 1 << 32},
+    {"initialValues": [1], "initialValuesOffsetInBytes": (1 << 32) - 4},
+])  # fmt: skip
+def test_large_resources_take_no_host_memory(tmp_path, values):
+    tracemalloc.start()
+    try:
+        found = one(tmp_path, {"initialValuesDataType": "FLOAT32", **values})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.size == 1 << 32
+    assert peak < 1 << 20
+
+
+def test_a_resource_larger_than_the_device_allows(tmp_path, device):
+    path = tmp_path / "model.json"
+    value = {"initialValuesDataType": "FLOAT32", "initialValues": {"valueCount": 1 << 30, "value": 1}}
+    path.write_text(json.dumps({"resources": {"A": value}, "dispatchables": {}, "commands": []}))
+    if device.vulkan.max_allocation >= 1 << 32:
+        pytest.skip("the device allows it")
+    with pytest.raises(dml.DMLError, match=r"a buffer of 4294967296 bytes is above the limit") as caught:
+        Session(load(path), device)
+    assert caught.value.hresult == dml.HRESULT.E_OUTOFMEMORY
 
 
 def test_a_list_of_several_types(tmp_path):
@@ -77,15 +113,15 @@ def test_a_list_of_several_types(tmp_path):
         {"type": "INT8", "value": -1},
     ]
     found = one(tmp_path, {"initialValuesDataType": "UNKNOWN", "initialValues": values, "sizeInBytes": 256})
-    assert found.data[:9] == np.uint32(6).tobytes() + np.float32(2.5).tobytes() + b"\xff"
-    assert len(found.data) == 256
+    assert contents(found)[:9] == np.uint32(6).tobytes() + np.float32(2.5).tobytes() + b"\xff"
+    assert found.size == 256
     assert found.element_size == 0
 
 
 def test_values_at_an_offset_in_a_larger_buffer(tmp_path):
     value = {"initialValuesDataType": "UINT8", "initialValues": [7], "initialValuesOffsetInBytes": 2, "sizeInBytes": 6}
     found = one(tmp_path, value)
-    assert found.data == bytes([0, 0, 7, 0, 0, 0, 0, 0])
+    assert contents(found) == bytes([0, 0, 7, 0, 0, 0, 0, 0])
 
 
 @pytest.mark.parametrize("dtype", ["<f4", ">f4", "<u2", "|i1", "|b1", "<f2", "<i8"])
@@ -94,7 +130,7 @@ def test_npy_files(tmp_path, dtype):
     np.save(tmp_path / "a.npy", array)
     found = one(tmp_path, {"initialValues": {"sourcePath": "a.npy"}})
     native = array.astype(array.dtype.newbyteorder("="))
-    assert found.data[: found.used] == np.ascontiguousarray(native).tobytes()
+    assert contents(found)[: found.used] == np.ascontiguousarray(native).tobytes()
     assert found.data_type == dml.data_type_of(native.dtype)
 
 
@@ -102,7 +138,7 @@ def test_raw_files(tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.dat").write_bytes(b"\x01\x02\x03")
     found = one(tmp_path, {"initialValuesDataType": "UINT8", "initialValues": {"sourcePath": "sub/a.dat"}})
-    assert (found.data, found.used) == (b"\x01\x02\x03\0", 3)
+    assert (contents(found), found.used) == (b"\x01\x02\x03\0", 3)
 
 
 def test_pictures(tmp_path):
@@ -111,7 +147,7 @@ def test_pictures(tmp_path):
     pixels[:, :, 1] = 255
     image.fromarray(pixels).save(tmp_path / "a.png")
     value = {"initialValuesDataType": "FLOAT32", "initialValues": {"sourcePath": "a.png"}, "resampleSize": [1, 3, 2, 3]}
-    found = np.frombuffer(one(tmp_path, value).data, np.float32).reshape(1, 3, 2, 3)
+    found = np.frombuffer(contents(one(tmp_path, value)), np.float32).reshape(1, 3, 2, 3)
     assert (found[0, 1] == 1).all()
     assert not found[0, [0, 2]].any()
 

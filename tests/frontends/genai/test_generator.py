@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -503,7 +504,10 @@ def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device
     for change, message in [
         ({"decoder": {"filename": "other.onnx"}}, r"other\.onnx: no such file"),
         ({"decoder": {"filename": "../model.onnx"}}, "leaves the folder"),
-        ({"context_length": "long"}, "context_length must be a positive integer, found 'long'"),
+        ({"decoder": {"filename": "a\0b"}}, "cannot be read: embedded null byte"),
+        ({"decoder": {"filename": "\ud800"}}, "cannot be read: .*surrogates not allowed"),
+        ({"decoder": {"num_hidden_layers": 2**40}}, "num_hidden_layers must be an integer from 1 to 65536"),
+        ({"context_length": "long"}, "context_length must be an integer from 1 to 2147483647, found 'long'"),
         ({"encoder": {"filename": "encoder.onnx"}}, r"encoder\.onnx: no such file"),
         ({"embedding": {"filename": "embedding.onnx"}}, "has embedding; supported are decoders"),
         ({"decoder": {"inputs": {"input_ids": "words"}}}, "has no 'words'; it has input_ids"),
@@ -512,6 +516,72 @@ def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device
         config.overlay(json.dumps({"model": change}))
         with pytest.raises(dml.DMLError, match=message):
             og.Model(config, device=device)
+    config = og.Config(folder)
+    config.overlay(json.dumps({"model": {"eos_token_id": [2, 2**40]}}))
+    with pytest.raises(dml.DMLError, match="eos_token_id must be a token id or several"):
+        generator(og.Model(config, device=device))
+
+
+def test_provider_options_that_cannot_be(folder: Path, tmp_path: Path) -> None:
+    values = json.loads((folder / "genai_config.json").read_text())
+    for options in (5, [None], [{"dml": 5}]):
+        values["model"]["decoder"]["session_options"]["provider_options"] = options
+        (tmp_path / "genai_config.json").write_text(json.dumps(values))
+        with pytest.raises(dml.DMLError, match="provider_options must be a list of objects"):
+            og.Config(tmp_path)
+
+
+def test_json_that_nests_too_deeply(folder: Path, tmp_path: Path, model: og.Model) -> None:
+    deep = "[" * 100_000
+    with pytest.raises(dml.DMLError, match="takes JSON"):
+        og.Config(folder).overlay(deep)
+    (tmp_path / "genai_config.json").write_text(deep)
+    with pytest.raises(dml.DMLError, match="cannot be read as JSON"):
+        og.Config(tmp_path)
+    with pytest.raises(dml.DMLError, match="messages must be JSON"):
+        og.Tokenizer(model).apply_chat_template(deep)
+
+
+@pytest.mark.parametrize("rows", [2**31, 2**40, 10**30])
+def test_more_rows_than_the_device_can_hold(model: og.Model, rows: int) -> None:
+    with pytest.raises(dml.DMLError, match=r"rows of \d+ scores are more than") as caught:
+        generator(model, batch_size=rows)
+    assert caught.value.hresult == dml.HRESULT.E_OUTOFMEMORY
+
+
+@pytest.mark.parametrize("penalty", [1e308, -1e308, 2.0**40])
+def test_extreme_length_penalties(model: og.Model, penalty: float) -> None:
+    generation = generator(model, num_beams=2, length_penalty=penalty, early_stopping=False, max_length=12)
+    generation.append_tokens(PROMPT)
+    while not generation.is_done():
+        generation.generate_next_token()
+    assert list(generation.get_sequence(0)[: len(PROMPT)]) == list(PROMPT)
+
+
+@pytest.mark.parametrize("template, message", [
+    (b"\xff", r"chat_template\.jinja: cannot be read"),
+    (b"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "apply_chat_template: RecursionError"),
+    (b"{{ messages.x.y }}", "apply_chat_template: UndefinedError"),
+    (b"{{ '%s%s' % 1 }}", "apply_chat_template: TypeError"),
+])  # fmt: skip
+def test_templates_that_cannot_be(folder: Path, tmp_path: Path, template: bytes, message: str) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "chat_template.jinja").write_bytes(template)
+    with pytest.raises(dml.DMLError, match=message):
+        og.Tokenizer(tmp_path).apply_chat_template("[]")
+
+
+def test_named_templates(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "chat_template.jinja").unlink()
+    named = [5, {"name": "other", "template": "no"}, {"name": "default", "template": "yes"}]
+    for templates, expected in ((named, "yes"), (named[:2], None)):
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates}))
+        if expected is None:
+            with pytest.raises(dml.DMLError, match="no chat template"):
+                og.Tokenizer(tmp_path).apply_chat_template("[]")
+        else:
+            assert og.Tokenizer(tmp_path).apply_chat_template("[]") == expected
 
 
 def test_caches_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +198,40 @@ def test_unusable_audio(model: og.Model, weights: tuple[Path, SpeechWeights], tm
         config.overlay(json.dumps({"model": change}))
         with pytest.raises(dml.DMLError, match=message):
             og.Model(config, device=device)
+
+
+@pytest.mark.parametrize("name, value, message", [
+    ("n_fft", 2**40, "n_fft must be an integer from 1 to 65536"),
+    ("hop_length", 10**400, "hop_length must be an integer from 1 to 65536"),
+    ("hop_length", 1, "frames of 400 samples are more than"),
+    ("chunk_size", 2**40, "chunk_size must be an integer from 1 to 4096"),
+    ("n_mel", 0, "n_mel must be an integer from 1 to 4096, found 0"),
+    ("attrs", 5, "must be a list of operations"),
+])  # fmt: skip
+def test_feature_parameters_that_cannot_be(
+    weights: tuple[Path, SpeechWeights], tmp_path: Path, device: dml.Device, name: str, value: Any, message: str
+) -> None:
+    shutil.copytree(weights[0], tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "audio_processor_config.json"
+    values = json.loads(path.read_text())
+    for item in values["feature_extraction"]["sequence"]:
+        if name == "attrs":
+            item["operation"]["attrs"] = value
+        elif name in item["operation"].get("attrs", {}):
+            item["operation"]["attrs"][name] = value
+    path.write_text(json.dumps(values))
+    with pytest.raises(dml.DMLError, match=message):
+        og.Model(tmp_path, device=device).create_multimodal_processor()
+
+
+@pytest.mark.parametrize("byte", range(44))
+def test_a_changed_wav_header(byte: int) -> None:
+    """Each changed byte gives sounds or a DMLError."""
+    for value in (0, 1, 127, 255):
+        data = bytearray(wav(tone(0.01)))
+        data[byte] = value
+        with contextlib.suppress(dml.DMLError):
+            og.Audios.open_bytes(bytes(data))
 
 
 @pytest.mark.parametrize("missing", [1, 2])

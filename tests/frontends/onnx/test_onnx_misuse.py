@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from models import model_of, node_model
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import dml
 from dml.frontends.onnx import prepare, registry
@@ -72,6 +72,16 @@ WRONG: dict[str, tuple[str, int, Mapping[str, Any], Mapping[str, Any], str]] = {
               "both inputs must have one type, found int32 and int8"),
     "scales": ("Upsample", 9, {"x": IMAGE, "scales": np.array([1, 1, -2, 2], np.float32)}, {},
                r"scales must be positive, found \[1.0, 1.0, -2.0, 2.0\]"),
+    "coordinates without end": ("Resize", 10, {"x": ONE, "scales": np.array([1, 2.0**40], np.float32)}, {},
+                                "resizing to 3298534883328 elements: more than 16777216 along an axis"),
+    "weights without end": ("Resize", 19, {"x": IMAGE[0, 0], "r": np.zeros(0, np.float32), "s": np.zeros(0, np.float32),
+                                           "sizes": np.array([6, 2**24])}, {"mode": "cubic", "antialias": 1},
+                            r"resizing 6 elements to 16777216 takes more than 67108864 weights"),
+    "no spatial dimension": ("GlobalMaxPool", 1, {"x": ONE[0]}, {}, "input 0 must have at least rank 3"),
+    "an average of none": ("GlobalAveragePool", 1, {"x": ONE}, {}, "input 0 must have at least rank 3"),
+    "bits of another width": ("BitCast", 26, {"x": ONE}, {"to": 7}, "bits of float32 cannot be those of int64"),
+    "blocks of negative size": ("QuantizeLinear", 21, {"x": ONE, "s": np.ones((0, 2), np.float32)}, {"block_size": -1},
+                                "attribute 'block_size' must be at least 0, found -1"),
     "negative sizes": ("Expand", 13, {"x": ONE[:1, :1], "shape": np.array([2, -5])}, {},
                        r"sizes must not be negative, found \(2, -5\)"),
     "a matrix": ("Gemm", 13, {"a": ONE[0], "b": ONE.T}, {}, "input 0 must have at least rank 2"),
@@ -107,6 +117,18 @@ def test_wrong_nodes(device: dml.Device, what: str) -> None:
     )
     with pytest.raises(dml.DMLError, match=rf"^node 'wrong' \({op}\): {message}"):
         prepare(model, device).run(given)
+
+
+def test_constants_of_an_operator_newer_than_the_opset(device: dml.Device) -> None:
+    """The operator is mapped without a schema, by which constants are folded."""
+    node = helper.make_node("GreaterOrEqual", ["a", "b"], ["y"])
+    constants = [
+        numpy_helper.from_array(np.array(values, np.int8), name) for name, values in (("a", [1, 2]), ("b", [2, 2]))
+    ]
+    graph = helper.make_graph([node], "graph", [], [helper.make_tensor_value_info("y", 9, [2])], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 5)])
+    (result,) = prepare(model, device).run([])
+    assert result.tolist() == [False, True]
 
 
 @pytest.mark.parametrize(

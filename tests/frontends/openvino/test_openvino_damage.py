@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,38 @@ def test_an_empty_constant_in_place_of_a_number(device: dml.Device, tmp_path: Pa
         assert count == 1
     path.write_text(text, "utf-8")
     with pytest.raises(dml.DMLError, match="input 1 must hold a number, found an empty constant"):
+        read_model(path).compile(device)
+
+
+def test_a_range_that_cannot_be(device: dml.Device, tmp_path: Path) -> None:
+    for step, message in ((0.0, "Range.*Maximum allowed size exceeded|Range.*zero"), (1e-30, "Range.*size exceeded")):
+        path = saved(tmp_path, lambda x: o.add(o.range(np.float32(0), np.float32(4), np.float32(1), "f32"), x))
+        data = path.with_suffix(".bin")
+        data.write_bytes(data.read_bytes().replace(np.float32(1).tobytes(), np.float32(step).tobytes()))
+        with pytest.raises(dml.DMLError, match=message):
+            read_model(path).compile(device)
+
+
+@pytest.mark.parametrize("layer", [
+    lambda x: o.fake_quantize(x, np.float32(0), np.float32(1), np.float32(0), np.float32(1), 16),
+    lambda x: o.group_normalization(x, np.ones(2, np.float32), np.ones(2, np.float32), 2, 1e-5),
+])  # fmt: skip
+def test_a_missing_last_input(device: dml.Device, tmp_path: Path, layer: Callable[[Any], Any]) -> None:
+    path = saved(tmp_path, layer)
+    tree = ElementTree.parse(path)
+    kinds = ("FakeQuantize", "GroupNormalization")
+    (node,) = (node for node in tree.iterfind("layers/layer") if node.get("type") in kinds)
+    inputs, edges = node.find("input"), tree.find("edges")
+    assert inputs is not None
+    assert edges is not None
+    (edge,) = (
+        edge for edge in edges if (edge.get("to-layer"), edge.get("to-port")) == (node.get("id"), inputs[-1].get("id"))
+    )
+    index = len(inputs) - 1
+    inputs.remove(inputs[-1])
+    edges.remove(edge)
+    tree.write(path)
+    with pytest.raises(dml.DMLError, match=f"{node.get('type')}.*input {index}"):
         read_model(path).compile(device)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dml
+from dml.compiler.target import DeviceClass
 from dml.conformance.references import convolution as reference
 from harness import assert_exact, like, random, run, tensor
 
@@ -69,6 +70,20 @@ def test_sums_are_exact(on_bytes, case, types, points):
     if on_bytes.vulkan.target.features.integer_dot_product:
         assert labels(on_bytes, desc)[-1] in KERNELS
     assert_exact(run(on_bytes, desc, inputs)["OutputTensor"], sums.astype(np.int32))
+
+
+@pytest.mark.parametrize("case", ["rgb by two", "vectors", "groups", "line"])
+@pytest.mark.parametrize("types", [("INT8", "INT8"), ("UINT8", "INT8"), ("INT8", "UINT8"), ("UINT8", "UINT8")])
+@pytest.mark.parametrize("points", [(False, False), (True, True)])
+def test_cpu_drivers(seen_as, case, types, points):
+    """Of few positions."""
+    device = seen_as(device_class=DeviceClass.CPU)
+    inputs, attributes, sums = make(case, types, points)
+    fields = {name: like(value) for name, value in inputs.items()}
+    desc = dml.DML_CONVOLUTION_INTEGER_OPERATOR_DESC(**fields, OutputTensor=tensor("INT32", sums.shape), **attributes)
+    if device.vulkan.target.llvmpipe > (0, 0):
+        assert labels(device, desc)[-1] == "gemm/bytes_tiled.comp"
+    assert_exact(run(device, desc, inputs)["OutputTensor"], sums.astype(np.int32))
 
 
 @pytest.mark.parametrize("case", ["rgb", "groups", "few outputs", "vectors"])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dml
+from dml.compiler.target import DeviceClass
 from harness import assert_exact, like, random, run, tensor
 
 LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255)}
@@ -62,6 +63,33 @@ def test_sums_are_exact(on_bytes, types, points, m, k, n):
         pytest.skip("few rows are multiplied by the dot product alone")
     assert labels(on_bytes, desc)[-1] == expected
     assert_exact(run(on_bytes, desc, inputs)["OutputTensor"], sums.astype(np.int32))
+
+
+@pytest.mark.parametrize("types", [(a, b) for a in LIMITS for b in LIMITS])
+@pytest.mark.parametrize("points", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("m, k, n", [(1, 70, 40), (5, 64, 100), (35, 200, 33), (70, 66, 3)])
+def test_cpu_drivers(seen_as, types, points, m, k, n):
+    """Constants, for any number of rows. Of few rows or columns, the others are b's."""
+    device = seen_as(device_class=DeviceClass.CPU)
+    inputs, sums = make(types, (), m, k, n, points)
+    flags = {"Flags": dml.DML_TENSOR_FLAG_OWNED_BY_DML}
+    fields = {name: like(value, **(flags if name == "BTensor" else {})) for name, value in inputs.items()}
+    desc = dml.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(**fields, OutputTensor=tensor("INT32", sums.shape))
+    if device.vulkan.target.llvmpipe > (0, 0):
+        assert labels(device, desc)[-1] == "gemm/bytes_tiled.comp"
+    assert_exact(run(device, desc, inputs)["OutputTensor"], sums.astype(np.int32))
+
+
+@pytest.mark.parametrize("layouts", [("reversed", "padded", "reversed"), ("padded", "reversed", "padded")])
+@pytest.mark.parametrize("k", [63, 64])
+def test_cpu_drivers_layouts(seen_as, layouts, k):
+    """From 64 steps of k on."""
+    device = seen_as(device_class=DeviceClass.CPU)
+    inputs, sums = make(("UINT8", "INT8"), (2, 3), 9, k, 68, (True, True))
+    desc = describe(inputs, sums, layouts)
+    if device.vulkan.target.llvmpipe > (0, 0):
+        assert (labels(device, desc)[-1] == "gemm/bytes_tiled.comp") == (k == 64)
+    assert_exact(run(device, desc, inputs)["OutputTensor"], sums.astype(np.int32))
 
 
 @pytest.mark.parametrize(

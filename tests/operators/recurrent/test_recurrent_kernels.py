@@ -125,6 +125,37 @@ def test_few_registers(seen_as: Callable[..., dml.Device], kind: str) -> None:
     check(device, Case(kind, (2, 5, 3, 132), absent=OPTIONAL_INPUTS))
 
 
+MANY: dict[str, Case] = {
+    "RNN": Case("RNN", (4, 9, 3, 36), "BIDIRECTIONAL"),
+    "GRU": Case("GRU", (4, 19, 5, 260), "BIDIRECTIONAL"),
+    "GRU, reset first": Case("GRU", (5, 17, 4, 68), "BIDIRECTIONAL", attributes={"LinearBeforeReset": False}),
+    "GRU, halves": Case("GRU", (3, 33, 4, 64), "BACKWARD", data_type="FLOAT16"),
+    "LSTM": Case("LSTM", (5, 40, 6, 128), "BIDIRECTIONAL", attributes={"CoupleInputForget": True}),
+    "LSTM, layouts": Case("LSTM", (3, 9, 6, 12), "BIDIRECTIONAL", layouts=("padded", "reversed")),
+    "no state given or wanted": Case("LSTM", (3, 9, 4, 8), absent=(*OPTIONAL_INPUTS, *OUTPUTS[1:])),
+    "no sequence out": Case("GRU", (4, 9, 4, 8), absent=("OutputSequenceTensor",)),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many_sequences(seen_as: Callable[..., dml.Device], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Each step of many sequences is a matrix product on CPU drivers, and a kernel that reads it."""
+    device, case = seen_as(device_class=DeviceClass.CPU), MANY[name]
+    monkeypatch.setattr("dml.compiler.selection.recurrent.MULTIPLIED_WORK", 0)
+    program = device.compile_operator(device.create_operator(describe(case, data(case)))).program
+    assert not any("pack" in dispatch.label for dispatch in program.dispatches)
+    check(device, case)
+
+
+@pytest.mark.parametrize("hidden", [164, 168, 170])
+def test_many_sequences_at_size(seen_as: Callable[..., dml.Device], hidden: int) -> None:
+    """From enough work on, if four units fill a vector."""
+    device, case = seen_as(device_class=DeviceClass.CPU), Case("LSTM", (6, 9, 7, hidden))
+    cut = recurrence_cut(device.vulkan.target, RecurrenceSizes(4, 1, 6, 9, hidden, 1))
+    assert cut.multiplied == (hidden == 168)
+    check(device, case)
+
+
 SPANS: dict[str, dict[str, Any]] = {
     "all": {},
     "no sequence out": {"absent": ("SequenceLengthsTensor", "OutputSequenceTensor")},

@@ -27,6 +27,7 @@ from dml.compiler.selection.bytes import (
     ByteMatrixProduct,
     DotProduct,
     DotRows,
+    TiledBytes,
     byte_kernel,
     is_better_exchanged,
 )
@@ -50,8 +51,8 @@ class Bytes:
         return self.operand.data_type == DML_TENSOR_DATA_TYPE_INT8
 
     def is_flipped(self, *, signed: bool) -> bool:
-        """Whether 128 is subtracted from each byte for ``signed`` products."""
-        return signed and not self.is_signed
+        """Whether 128 is subtracted from each byte, for signed products, or added, for unsigned ones."""
+        return signed != self.is_signed
 
     def has_point(self, *, signed: bool) -> bool:
         """Whether the sums must be corrected for the zero point."""
@@ -59,7 +60,10 @@ class Bytes:
 
 
 def multiplies_signed(kernel: ByteKernel, *factors: Bytes) -> bool:
-    """Whether to multiply signed bytes; unsigned only if the kernel can and all factors are unsigned."""
+    """Whether to multiply signed bytes. TiledBytes always takes unsigned ones; others take them where all factors are
+    unsigned, and matrix units never."""
+    if isinstance(kernel, TiledBytes):
+        return False
     return isinstance(kernel, ByteMatrixProduct) or any(factor.is_signed for factor in factors)
 
 
@@ -88,6 +92,12 @@ def product_of_bytes(
     largest = max(*bound, *(math.prod(factor.operand.sizes[:-1]) * _filled(k) for factor in (a, b)))
     if kernel is None or largest > target.max_region:
         return False
+    if isinstance(kernel, TiledBytes) and not isinstance(finish, Leaf):
+        # Element-wise kernels move vectors.
+        sums = builder.temporary(DML_TENSOR_DATA_TYPE_INT32, result.sizes)
+        product_of_bytes(builder, a, b, sums, Leaf(0))
+        apply(builder, finish, result, [sums, *extra_operands])
+        return True
     signed = multiplies_signed(kernel, a, b)
     operands = {"a": lines(builder, a, signed=signed), "b": lines(builder, b, signed=signed)}
     if a.has_point(signed=signed) or b.has_point(signed=signed):
@@ -139,7 +149,7 @@ def dispatch_bytes(
 ) -> None:
     """Dispatch a kernel of gemm/bytes.glsl over bound tensors; ``finish`` reads those named ``extra0``, ...
 
-    sizes: M, N and K, which is padded. flips: whether 128 is subtracted from the bytes of a and of b.
+    sizes: M, N and K, which is padded. flips: ``is_flipped`` of a and of b.
     """
     m, n, k = sizes
     extra_operands = [name for name in tensors if name.startswith("extra")]
@@ -171,7 +181,7 @@ def dispatch_bytes(
         push={"K": k},  # K is pushed instead of a constant for the reason in gemm/shared.comp
         code="\n".join([code, emitted.code, finished]),
         steps=-(-k // kernel.tile_k) + 6,
-        each=kernel.tile_k * math.prod(kernel.tile) // kernel.workgroup // 4,
+        each=kernel.tile_k * math.prod(kernel.tile) // kernel.workgroup // (1 if isinstance(kernel, TiledBytes) else 4),
     )
 
 
@@ -180,6 +190,8 @@ def _kernel_defines(target: Target, kernel: ByteKernel) -> tuple[str, dict[str, 
     rows, columns = kernel.tile
     defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.tile_k}u"}
     match kernel:
+        case TiledBytes():
+            return "gemm/bytes_tiled.comp", {**defines, "OWN_N": f"{kernel.columns}u"}
         case DotProduct():
             down, across = kernel.blocks
             blocks = {"FOURS_M": f"{down}u", "FOURS_N": f"{across}u"}
@@ -279,7 +291,7 @@ def dispatch_terms(
         workgroup=TERM_WORKGROUP,
         constants={
             "FLIP": 0 if unsigned_bytes else _FLIP,
-            "POINT_ORIGIN": 128 if signed and unsigned_bytes else 0,
+            "POINT_ORIGIN": 128 * (signed + unsigned_bytes - 1) % 2**32,
             **constants,
         },
         defines={**defines, "ROWS": f"{TERM_ROWS}u", "HAS_ZERO": int(point is not None), "DOT_SIGNED": int(signed)},

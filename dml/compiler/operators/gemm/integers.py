@@ -21,7 +21,7 @@ from dml.compiler.operators.movement.views import part
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
 from dml.compiler.selection import lanes
-from dml.compiler.selection.bytes import multiplies_few_rows
+from dml.compiler.selection.bytes import byte_kernel, multiplies_few_rows
 from dml.compiler.selection.stored_weights import columns_in_part, keeps_wider
 from dml.enums import (
     DML_TENSOR_DATA_TYPE_FLOAT32,
@@ -131,9 +131,9 @@ def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
         point and along_dimension(point, result.rank, axis) for point, axis in zip(points, (-2, -1), strict=True)
     )
     factors = Bytes(a, rows), Bytes(transposed(b), columns and transposed(columns))
-    if product_of_bytes(builder, *factors, result, finish.expression, finish.extra_operands):
-        return
     if _product_of_few_rows(builder, result, finish):
+        return
+    if product_of_bytes(builder, *factors, result, finish.expression, finish.extra_operands):
         return
     a = without_zero_point(builder, a, points[0], -2)
     columns = points[1] and along_dimension(points[1], b.rank, -1)
@@ -151,12 +151,13 @@ def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
 
 def _product_of_few_rows(builder: ProgramBuilder, result: Operand, finish: Finish) -> bool:
     """Do what ``_product`` does for few rows and one matrix of bytes, which the kernel reads without a copy; return
-    False if another kernel is chosen."""
+    False if another kernel is chosen, as for constants, which it may copy once."""
     a, b, point = builder["ATensor"], builder["BTensor"], builder.get("BZeroPointTensor")
     rows, columns = result.sizes[-2:]
     k, step, target = a.sizes[-1], b.strides[-2], builder.target
     in_words = b.strides[-1] == 1 and not any(number % 4 for number in (b.base, step, columns, k))
-    if not in_words or not multiplies_few_rows(target, result.count // columns, rows, k, b.region.size):
+    keeps = b.is_static and byte_kernel(target, rows, columns, k, 1) is not None
+    if keeps or not in_words or not multiplies_few_rows(target, result.count // columns, rows, k, b.region.size):
         return False
     a = without_zero_point(builder, a, builder.get("AZeroPointTensor"), -2)
     words = b.as_type(DML_TENSOR_DATA_TYPE_UINT32).view((k, columns // 4), (step // 4, 1), b.base // 4 - b.base)
@@ -247,9 +248,9 @@ def _product_to_float(builder: ProgramBuilder, result: Operand, bias: Operand | 
     rows, columns = builder.get("AZeroPointTensor"), builder.get("BZeroPointTensor")
     rows, columns = rows and along_dimension(rows, a.rank, -2), columns and along_dimension(columns, b.rank, -1)
     factors = Bytes(a, rows), Bytes(transposed(b), columns and transposed(columns))
-    if product_of_bytes(builder, *factors, result, finish, scales):
+    if _product_of_few_rows(builder, result, Finish(finish, scales)):
         return True
-    return _product_of_few_rows(builder, result, Finish(finish, scales))
+    return product_of_bytes(builder, *factors, result, finish, scales)
 
 
 def _parameters(builder: ProgramBuilder, which: str, rank: int, axis: int) -> list[Operand]:

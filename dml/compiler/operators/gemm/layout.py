@@ -66,6 +66,13 @@ def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
     return _copied(builder.prepare(operand) if keeps else builder, operand, data_type, of=4)
 
 
+def in_rows(builder: ProgramBuilder, operand: Operand) -> Operand:
+    """Return the operand, or a copy in FLOAT32, with the elements of a row contiguous, for reads of four at a time."""
+    if operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT32 and quads(operand) == "row":
+        return operand
+    return _copied(builder.prepare(operand), operand, DML_TENSOR_DATA_TYPE_FLOAT32, of=4)
+
+
 def in_eights(builder: ProgramBuilder, operand: Operand) -> Operand:
     """Return the operand, or a copy in its data type that can be read in vectors of eight elements."""
     if quads(operand, of=8) is not None:

@@ -67,6 +67,7 @@ def matmul(
     finish: ProductFinish = ProductFinish(),
     *,
     one_by_one: bool = False,
+    runs: int = 1,
 ) -> None:
     """Compute ``result = finish(a x b, c)``, one matrix product per batch element.
 
@@ -74,7 +75,8 @@ def matmul(
     result INT32 without c and finish (sums modulo 2^32). Strides are arbitrary: transposes are strides
     (``transposed``). Leading dimensions of a and b broadcast to those of result, which may have none. Floating-point
     sums accumulate in float32, in a fixed order; c is not read if beta is 0. one_by_one: the tiled kernel stores
-    results singly, even if four are contiguous: the same kernel for all n.
+    results singly, even if four are contiguous: the same kernel for all n. runs: how often the
+    operator computes such products.
     """
     target = builder.target
     if finish.beta == 0.0:
@@ -93,7 +95,7 @@ def matmul(
         b = readable(builder, b, uses=m)
     operands = merge_batch(_over_batch(a, b, c, result))
     for products in _parts(operands, target):
-        _sum_of_products(builder, products, finish, one_by_one)
+        _sum_of_products(builder, products, finish, one_by_one, runs)
 
 
 def _over_batch(a: Operand, b: Operand, c: Operand | None, result: Operand) -> dict[str, Operand]:
@@ -163,7 +165,11 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
 
 
 def _sum_of_products(
-    builder: ProgramBuilder, products: Sequence[Mapping[str, Operand]], finish: ProductFinish, one_by_one: bool
+    builder: ProgramBuilder,
+    products: Sequence[Mapping[str, Operand]],
+    finish: ProductFinish,
+    one_by_one: bool,
+    runs: int,
 ) -> None:
     """Compute ``finish`` of the sum of products along k and of c; each product is added to the sum of the previous
     ones."""
@@ -177,20 +183,22 @@ def _sum_of_products(
         if not is_last:
             operands["result"] = sums = builder.temporary(sum_type(result)[1], result.sizes)
         own = finish if is_last else replace(finish, activation=Leaf(0))
-        multiply(builder, operands, own, one_by_one and is_last)
+        multiply(builder, operands, own, one_by_one and is_last, runs=runs)
 
 
-def sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
+def sizes_of(operands: Mapping[str, Operand], runs: int = 1) -> ProductSizes:
     a, b = operands["a"], operands["b"]
     *batch, m, n = operands["result"].sizes
     # indices choose different matrices in each run
     b_known = "indices" not in operands and (b.is_static or b.as_weights)
-    return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b_known)
+    return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b_known, runs)
 
 
-def kernel_of(target: Target, operands: Mapping[str, Operand], *, in_eights: bool = False) -> ProductKernel:
+def kernel_of(
+    target: Target, operands: Mapping[str, Operand], *, in_eights: bool = False, runs: int = 1
+) -> ProductKernel:
     """Return a product's kernel. in_eights: a will be copied so that it can be read in vectors of eight."""
-    sizes = sizes_of(operands)
+    sizes = sizes_of(operands, runs)
     b = operands["b"]
     down, across = b.strides[-2:]
     along_k = down < across
@@ -391,6 +399,8 @@ def multiply(
     finish: ProductFinish,
     one_by_one: bool = False,
     stack: StackPart | None = None,
+    *,
+    runs: int = 1,
 ) -> None:
     """Add one dispatch or, with split-k, one for the partial sums and one that adds them.
 
@@ -398,7 +408,7 @@ def multiply(
     quantized, also its scales and optionally its zeros; if it is a stack {matrices, k, n}, the indices {batch}, and
     which of its matrices are bound (stack; None: all).
     """
-    kernel = kernel_of(builder.target, operands)
+    kernel = kernel_of(builder.target, operands, runs=runs)
     result, k = operands["result"], operands["a"].sizes[-1]
     part = part_of_k(kernel, k)
     if part >= k:

@@ -21,6 +21,11 @@ class Cell:
     phases: int = 1
     keeps: bool = False
 
+    @property
+    def products(self) -> tuple[tuple[int, int], ...]:
+        """The first gate and the number of gates whose products each phase needs."""
+        return ((0, self.gates),) if self.phases == 1 else ((0, 2), (2, 1))
+
 
 RNN = Cell("recurrent/rnn.comp", gates=1, joined=1, functions=("f",))
 #: The reset gate multiplies the third gate's product, its bias included.

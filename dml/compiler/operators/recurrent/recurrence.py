@@ -18,13 +18,15 @@ from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import lower
 from dml.compiler.operators.activation.functions import activate
+from dml.compiler.operators.gemm.layout import in_rows, quads, transposed
+from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.operators.movement.views import drop, part
 from dml.compiler.operators.recurrent.cells import Cell
 from dml.compiler.operators.recurrent.projection import joined_bias, project
 from dml.compiler.operators.recurrent.reducing import has_reducing_activation, recur_by_parts
 from dml.compiler.parts import cut as cut_extents
 from dml.compiler.parts import words
-from dml.compiler.program import Operand
+from dml.compiler.program import Dispatch, Operand
 from dml.compiler.scalar import Constant, Leaf, node
 from dml.compiler.selection.recurrent import RecurrenceCut, RecurrenceSizes, recurrence_cut, recurrence_rounds
 from dml.descriptors.base import OperatorDesc
@@ -158,11 +160,13 @@ def recur(
         return
     sizes = RecurrenceSizes(cell.gates, cell.phases, span, batch, hidden, directions)
     cut = recurrence_cut(builder.target, sizes)
-    packed = _packed_sizes(sizes, cut)
-    if 4 * math.prod(packed) > builder.target.max_region:
-        recur_by_parts(builder, cell, desc)
-        return
-    bound = {"weights": read(_packed(builder, weights, packed), vector=True)}
+    bound: dict[str, Bound] = {}
+    if not cut.multiplied:
+        packed = _packed_sizes(sizes, cut)
+        if 4 * math.prod(packed) > builder.target.max_region:
+            recur_by_parts(builder, cell, desc)
+            return
+        bound["weights"] = read(_packed(builder, weights, packed), vector=True)
     bound.update({name: read(operand) for name, operand in (tensors or {}).items() if operand is not None})
     code, activation_constants = _activation_code(cell, desc.ActivationDescs, directions)
     recurrence = Recurrence(
@@ -172,7 +176,7 @@ def recur(
         cut,
         bound,
         {**_constants(sizes, desc.Direction), **activation_constants, **(constants or {})},
-        {**_defines(cell, sizes, cut), **(defines or {})},
+        {**_defines(builder, cell, sizes, cut), **(defines or {})},
         code,
         _carried(builder, "initial", "HiddenInitTensor", "single", "OutputSingleTensor"),
         _carried(builder, "cell_initial", "CellMemInitTensor", "cell_single", "OutputCellSingleTensor"),
@@ -236,12 +240,14 @@ def _in_spans(recurrence: Recurrence, steps: int, *, is_backward: bool) -> None:
             hidden_state=hidden if is_last else _ending(builder, hidden, sizes),
             cell_memory=memory if is_last or not recurrence.has_memory else _ending(builder, memory, sizes),
         )
-        bound = {"gates": read(project(builder, part(builder["InputTensor"], 1, first, count), addend))}
+        in_fours = recurrence.cut.multiplied
+        gates = project(builder, part(builder["InputTensor"], 1, first, count), addend, many_rows=in_fours)
+        bound = {"gates": read(gates, vector=in_fours)}
         bound.update(recurrence.bound)
         if lengths is not None:
             bound["lengths"] = read(lengths if first == 0 else _beyond(builder, lengths, first))
         if sequence is not None:
-            bound["sequence"] = write(part(sequence, 0, first, count))
+            bound["sequence"] = write(part(sequence, 0, first, count), vector=bool(recurrence.defines["SEQUENCE_WIDE"]))
         _run(replace(span, bound=bound))
         hidden, memory = replace(hidden, start=span.hidden_state.end), replace(memory, start=span.cell_memory.end)
 
@@ -299,8 +305,16 @@ def _constants(sizes: RecurrenceSizes, direction: DML_RECURRENT_NETWORK_DIRECTIO
     }
 
 
-def _defines(cell: Cell, sizes: RecurrenceSizes, cut: RecurrenceCut) -> dict[str, object]:
+def _defines(builder: ProgramBuilder, cell: Cell, sizes: RecurrenceSizes, cut: RecurrenceCut) -> dict[str, object]:
+    sequence = builder.get("OutputSequenceTensor")
+    wide = (
+        cut.multiplied
+        and sequence is not None
+        and sequence.data_type == DML_TENSOR_DATA_TYPE_FLOAT32
+        and quads(sequence, store=True) == "row"
+    )
     return {
+        "SEQUENCE_WIDE": int(wide),
         "GATES": cell.gates,
         "PHASES": cell.phases,
         "KEEPS": int(cell.keeps),
@@ -318,6 +332,7 @@ def _defines(cell: Cell, sizes: RecurrenceSizes, cut: RecurrenceCut) -> dict[str
         "RESIDENT": int(cut.resident),
         "SHARES_STATE": cut.shares,
         "STEPWISE": int(cut.stepwise),
+        "MULTIPLIED": int(cut.multiplied),
         "PARTED": 0,
     }
 
@@ -375,13 +390,31 @@ def _several_dispatches(recurrence: Recurrence) -> None:
 def _step_by_step(recurrence: Recurrence) -> None:
     """Add a dispatch for each phase of each step. The state is double-buffered: one copy is read as the other is
     written."""
-    cell, sizes, cut = recurrence.cell, recurrence.sizes, recurrence.cut
+    builder, cell, sizes, cut = recurrence.builder, recurrence.cell, recurrence.sizes, recurrence.cut
     _, each = recurrence_rounds(sizes, cut)
     state = recurrence.started(2, 4 * sizes.fours, recurrence.hidden_state)
     kept = recurrence.started(1, sizes.hidden, recurrence.cell_memory) if cell.keeps else None
-    states = {"state": update(state, vector=True)} | ({} if kept is None else {"kept": update(kept)})
+    states = {"state": update(state, vector=True)}
+    if kept is not None:
+        states["kept"] = update(kept, vector=cut.multiplied)
+    if cut.multiplied:
+        weights = in_rows(builder, transposed(drop(builder["RecurrenceTensor"], 0)))
+        shape = (sizes.directions, sizes.batch, weights.sizes[-1])
+        products = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, shape)
+        states["products"] = read(products, vector=True)
+    multiplied: dict[int, list[Dispatch]] = {}  # by copy of the state
     for step in range(sizes.steps):
         for phase in range(cell.phases):
+            if cut.multiplied:
+                which = phase if cell.phases == 2 else step % 2
+                if which in multiplied:
+                    builder.dispatches.extend(multiplied[which])
+                else:
+                    before = len(builder.dispatches)
+                    first, count = cell.products[phase]
+                    b, result = (part(x, 2, first * sizes.hidden, count * sizes.hidden) for x in (weights, products))
+                    matmul(builder, drop(part(state, 0, which, 1), 0), b, None, result, runs=sizes.steps)
+                    multiplied[which] = builder.dispatches[before:]
             recurrence.dispatch(states, tiles=cut.tiles, defines={"PHASE": phase}, push={"STEP": step}, steps=each)
     hidden_end, memory_end = recurrence.hidden_state.end, recurrence.cell_memory.end
     if hidden_end is not None:

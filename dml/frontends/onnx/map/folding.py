@@ -83,6 +83,9 @@ def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Arr
     found = _computed(node, how, arrays)
     if found is not None:
         return [found]
+    schema = schema_of(node.op, node.domain, node.version)
+    if schema is None:  # the mapping reports the fault
+        return None
     proto = onnx.NodeProto()
     proto.op_type = node.op
     proto.input.extend(f"i{index}" if array is not None else "" for index, array in enumerate(arrays))
@@ -100,14 +103,12 @@ def _evaluate(node: OnnxNode, how: Fold, arrays: list[Array | None]) -> list[Arr
         return None
     if any(isinstance(result, list) for result in results):
         return None  # the mapping handles sequences
-    typed = _typed(node, arrays, [np.asarray(result) for result in results])
+    typed = _typed(schema, arrays, [np.asarray(result) for result in results])
     return None if any(array.dtype == object for array in typed) else typed
 
 
-def _typed(node: OnnxNode, arrays: list[Array | None], results: list[Array]) -> list[Array]:
+def _typed(schema: Any, arrays: list[Array | None], results: list[Array]) -> list[Array]:
     """Return the results in the data types of ONNX's schema, where NumPy chooses others (a sum of int32 is int64)."""
-    schema = schema_of(node.op, node.domain, node.version)
-    assert schema is not None  # known, since the reference has evaluated the node
     kinds = {
         formal.type_str: array.dtype for formal, array in zip(schema.inputs, arrays, strict=False) if array is not None
     }

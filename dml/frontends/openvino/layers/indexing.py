@@ -94,11 +94,11 @@ def cumulative_sum(c: IrContext) -> IrValue:
 @layer("Range")
 def range_(c: IrContext) -> IrValue:
     start, stop, step = (c.single(k) for k in range(3))
-    return np.arange(start, stop, step).astype(c.dtype)
+    return c.on_numbers(np.arange, start, stop, step).astype(c.dtype)
 
 
 @layer("Eye")
 def eye(c: IrContext) -> IrValue:
     rows, columns, diagonal = (c.integer(k) for k in range(3))
-    matrix = np.eye(rows, columns, diagonal, c.dtype)
+    matrix = c.on_numbers(np.eye, rows, columns, diagonal, c.dtype)
     return np.broadcast_to(matrix, c.layer.outputs[0].sizes).copy()

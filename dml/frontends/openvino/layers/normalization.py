@@ -16,7 +16,7 @@ from dml.graph.builder import Tensor
 
 @layer("BatchNormInference")
 def batch_norm(c: IrContext) -> IrValue:
-    x, gamma, beta, mean, variance = c.tensors()
+    x, gamma, beta, mean, variance = c.tensors(5)
     if c.layer.version == "opset1":
         gamma, beta, x = x, gamma, beta
     return op.batch_normalization(x, mean, variance, gamma, beta, epsilon=c.layer.number("epsilon"))
@@ -40,7 +40,7 @@ def mvn(c: IrContext) -> IrValue:
 
 @layer("GroupNormalization")
 def group_normalization(c: IrContext) -> IrValue:
-    x, scale, bias = c.tensors()
+    x, scale, bias = c.tensors(3)
     groups, epsilon = c.layer.integer("num_groups"), c.layer.number("epsilon")
     channels = x.sizes[1]
     if groups < 1 or channels % groups:

@@ -9,7 +9,7 @@ from dml.frontends.openvino.convert import IrContext, IrValue, layer
 @layer("FakeQuantize")
 def fake_quantize(c: IrContext) -> IrValue:
     """Round to the nearest level between the input's limits; return that level between the output's limits."""
-    x, low, high, first, last = c.tensors()
+    x, low, high, first, last = c.tensors(5)
     steps = c.layer.integer("levels") - 1
     if steps < 1:
         raise c.error(f"levels must be at least 2, found {steps + 1}")

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import dml.graph.operations as op
 from dml import enums
 from dml.frontends.meaning.casts import as_type
-from dml.frontends.meaning.resampling import ROUNDINGS, ResizedAxis, nearest_elements, resampled
+from dml.frontends.meaning.resampling import LONGEST, ROUNDINGS, ResizedAxis, nearest_elements, resampled
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.sizes import interpolated_axes, interpolated_pads
 from dml.graph.builder import Tensor
@@ -23,8 +23,6 @@ _WEIGHED = {
     "bicubic_pillow": ("cubic", True),
 }
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners")
-#: Maximum number of output elements along an axis: the host computes a table with an entry for each.
-_MOST = 1 << 24
 
 
 @layer("Interpolate")
@@ -82,8 +80,8 @@ def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
     factors = [float(value) for value in np.ravel(c.known(given))] if by_scales else [0.0] * len(axes)
     if len(factors) != len(axes) or len(c.sizes) != x.rank or 0 in (*x.sizes, *c.sizes):
         raise c.error(f"sizes {x.sizes} do not become {c.sizes} along axes {axes} with {len(factors)} factors")
-    if max(c.sizes) > _MOST:
-        raise c.error(f"sizes {c.sizes}: more than {_MOST} along an axis are not supported")
+    if max(c.sizes) > LONGEST:
+        raise c.error(f"sizes {c.sizes}: more than {LONGEST} along an axis are not supported")
     axes_by_dimension = {}
     for number, factor in zip(axes, factors, strict=True):
         dimension = c.axis(number, x.rank)

@@ -115,19 +115,19 @@ def _column_major(indices: OnnxValue, spatial: tuple[int, ...]) -> OnnxValue:
 
 @onnx_op("GlobalAveragePool")
 def global_average_pool(node: OnnxNode) -> OnnxValue:
-    x = node.input(0)
+    x = node.input(0, least=3)
     return mean(x, range(2, x.rank))
 
 
 @onnx_op("GlobalMaxPool", fold=folds.NEVER)
 def global_max_pool(node: OnnxNode) -> OnnxValue:
-    x = node.input(0)
+    x = node.input(0, least=3)
     return reduce(x, enums.DML_REDUCE_FUNCTION_MAX, range(2, x.rank))
 
 
 @onnx_op("GlobalLpPool")
 def global_lp_pool(node: OnnxNode) -> OnnxValue:
-    x = node.input(0)
+    x = node.input(0, least=3)
     view = reshape(x, (*x.shape[:2], 1, prod(x.shape[2:])))
     pooled = applied(op.lp_pooling, view, (*x.shape[:2], 1, 1), (1, view.shape[3]), p=node.integer("p", 2))
     return reshape(pooled, (*x.shape[:2], *(1,) * (x.rank - 2)))

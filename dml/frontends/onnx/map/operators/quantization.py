@@ -37,7 +37,7 @@ def _aligned(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
 def _spread(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
     """Repeat a parameter for each element of x; a block's parameter is repeated along the axis."""
     value = _aligned(node, parameter, x)
-    block = node.integer("block_size", 0)
+    block = node.integer("block_size", 0, least=0)
     if not block or value.rank != x.rank or all(a in (1, b) for a, b in zip(value.shape, x.shape, strict=True)):
         return expanded(value, x.shape)
     axis = node.axis("axis", 1, x.rank)
@@ -81,7 +81,7 @@ def _block_sizes(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValu
 
 def _is_of_blocks(node: OnnxNode, scale: OnnxValue, x: OnnxValue) -> bool:
     """Return whether each scale applies to a block."""
-    is_blocked = bool(node.integer("block_size", 0)) and scale.rank == x.rank > 0 and scale.size > 0
+    is_blocked = bool(node.integer("block_size", 0, least=0)) and scale.rank == x.rank > 0 and scale.size > 0
     return is_blocked and not any(size % own for size, own in zip(x.shape, scale.shape, strict=True))
 
 

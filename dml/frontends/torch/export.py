@@ -22,7 +22,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.utils._pytree import tree_structure
 
 from dml.frontends.torch.arguments import Dynamic
-from dml.frontends.torch.fast_paths import FAST_PATHS
+from dml.frontends.torch.fast_paths import fast_paths
 from dml.frontends.torch.not_numbers import NOT_NUMBERS, with_nan
 from dml.frontends.torch.ordered import ORDERED
 
@@ -191,14 +191,14 @@ def _registered_once(opset: int) -> Iterator[None]:
 
 
 def decomposed(program: ExportedProgram) -> ExportedProgram:
-    """Decompose operators that ONNX lacks, where PyTorch or FAST_PATHS has a decomposition."""
+    """Decompose operators that ONNX lacks, where PyTorch or fast_paths() has a decomposition."""
     table = torch.export.default_decompositions()
     for operator in list(table):
         if _registry().is_registered(operator):
             decomposition = table.pop(operator)
             if not operator.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
                 table[operator] = with_nan(decomposition)
-    table.update(FAST_PATHS)
+    table.update(fast_paths())
     table.update(ORDERED)
     table.update(NOT_NUMBERS)
     with _quiet():

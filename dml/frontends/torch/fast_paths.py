@@ -358,6 +358,31 @@ def _erfcx(x: Tensor) -> Tensor:
     return torch.where(x < 0, 2 * (x * x).exp() - found, found)
 
 
+#: Rows of a tile of a grouped product.
+_TILE = 16
+
+
+def _grouped_product(x: Tensor, weight: Tensor, ends: Tensor) -> Tensor:
+    """transformers' product of sorted rows with each group's matrix {groups, K, N}; rows beyond the last group are 0.
+
+    ends: the index after each group's last row. A tile multiplies consecutive rows by the matrix of its first row's
+    group; results of other groups' rows are not read. Constant matrices are read where they are, without a gather.
+    """
+    rows, groups = x.shape[0], weight.shape[0]
+    tile = 1 if isinstance(rows, int) and rows <= groups else _TILE
+    starts = torch.cat([torch.zeros_like(ends[:1]), ends[:-1]])
+    tiles = (ends - starts + tile - 1) // tile
+    last = tiles.cumsum(0)
+    first = last - tiles
+    number, row = torch.arange(torch.sym_min(rows, rows // tile + groups)), torch.arange(rows)
+    group = (number[:, None] >= last).sum(1).clamp(max=groups - 1)
+    read = (starts[group] + (number - first[group]) * tile)[:, None] + torch.arange(tile)
+    found = torch.bmm(x[read.clamp(max=rows - 1)], weight[group])
+    group = (row[:, None] >= ends).sum(1)
+    is_grouped, group = group < groups, group.clamp(max=groups - 1)
+    return torch.where(is_grouped[:, None], found.flatten(0, 1)[first[group] * tile + row - starts[group]], 0)
+
+
 def _shift(operator: Any) -> Callable[..., Any]:
     """Return a shift of bytes by way of INT32, since the exporter returns INT8."""
 
@@ -415,3 +440,9 @@ FAST_PATHS: dict[Any, Callable[..., Any]] = {
     torch.ops.aten.scaled_dot_product_attention.default: _dot_product_attention,
     torch.ops.aten._native_batch_norm_legit_functional.default: _batch_norm,
 }
+
+
+def fast_paths() -> dict[Any, Callable[..., Any]]:
+    """Return FAST_PATHS and the decompositions of operators that libraries have registered by now."""
+    grouped = getattr(torch.ops.transformers, "grouped_mm_fallback", None)
+    return FAST_PATHS if grouped is None else FAST_PATHS | {grouped.default: _grouped_product}

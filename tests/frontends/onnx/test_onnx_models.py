@@ -380,3 +380,22 @@ def test_the_sign_of_nan_is_nan(device: dml.Device, dtype: type) -> None:
     x = np.array([np.nan, -np.inf, -2, -0.0, 0, 3, np.inf], dtype)
     model = model_of([node("Sign", ["x"], ["y"])], {"x": x}, ["y"], 13)
     np.testing.assert_array_equal(prepare(model, device).run({"x": x})[0], np.sign(x))
+
+
+def test_outputs_that_the_plan_computed_may_be_written(device: dml.Device) -> None:
+    """Constant outputs share memory neither with each other nor with the model's initializers."""
+    scatters = [node("ScatterND", ["zeros", "none", "nothing"], [name]) for name in ("y", "z")]
+    initializers = {
+        "zeros": np.zeros(2, np.float32),
+        "none": np.zeros((0, 1), np.int64),
+        "nothing": np.zeros(0, np.float32),
+    }
+    x = np.ones(3, np.float32)
+    nodes = [*scatters, node("Shape", ["x"], ["s"]), node("Shape", ["x"], ["t"])]
+    prepared = prepare(model_of(nodes, {"x": x}, ["y", "z", "s", "t"], 17, initializers=initializers), device)
+    for _ in range(2):
+        found = prepared.run([x])
+        assert [array.tolist() for array in found] == [[0, 0], [0, 0], [3], [3]]
+        for add, array in enumerate(found, 1):
+            array += add
+            assert not any(np.shares_memory(array, other) for other in found if other is not array)

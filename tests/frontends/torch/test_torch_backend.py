@@ -704,6 +704,21 @@ def test_copies_broadcast(compiled):
     check(copies, compiled(copies, fallback=False), torch.randn(3, 4), torch.randn(4))
 
 
+@pytest.mark.parametrize(
+    ("rows", "ends", "dynamic"),
+    [(40, [0, 17, 37], None), (3, [0, 1, 1, 3, 3], None), (40, [0, 17, 37], True), (16, [16, 16, 16], None)],
+)
+def test_grouped_products_of_transformers(compiled, rows, ends, dynamic):
+    """Mixtures of experts; rows beyond the last group are 0."""
+    pytest.importorskip("transformers.integrations.moe")
+    weight = torch.randn(len(ends), 6, 5)
+
+    def product(x, ends):
+        return torch.ops.transformers.grouped_mm_fallback(x, weight, ends) + 1
+
+    check(product, compiled(product, dynamic, fallback=False), torch.randn(rows, 6), torch.tensor(ends))
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_average_pooling_with_a_divisor(compiled, dynamic):
     def pool(x, y):

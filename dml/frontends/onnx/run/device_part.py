@@ -190,7 +190,7 @@ def _collect(name: str, item: Any, results: Mapping[str, Any]) -> Any:
         rows = results[item.rows][: int(results[item.count][0])]
         return np.ascontiguousarray(rows.T if item.turned else rows, item.dtype)
     if item.array is not None:
-        return item.array
+        return item.array.copy()  # the caller may write to its outputs
     found = results[name]
     if isinstance(found, DeviceArray):
         return found.seen_as(item.shape, item.dtype)

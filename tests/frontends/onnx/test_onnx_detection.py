@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from models import assert_close, in_onnxruntime, model_of
 from onnx import helper, numpy_helper
 
 import dml
 from dml.frontends.onnx import prepare
+from dml.frontends.onnx.run.device_part import DevicePart
 
 FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 SIDE, CLASSES, BEST, MOST = 6, 4, 12, 20
@@ -136,6 +138,36 @@ def test_counted_results_can_stay_on_the_device_or_be_outputs(device: dml.Device
     assert isinstance(where, dml.DeviceArray)
     assert where.numpy().tolist() == [[0, 1, 1], [1, 0, 2]]
     assert y.numpy().tolist() == [2, 3, 4]
+
+
+def test_each_part_before_a_count_is_compiled_once(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model is cut again after each NonZero that is found, and the parts before it are kept."""
+    cut: list[DevicePart] = []
+    make = DevicePart.__init__
+
+    def counted(self: DevicePart, *args: Any, **named: Any) -> None:
+        cut.append(self)
+        make(self, *args, **named)
+
+    monkeypatch.setattr(DevicePart, "__init__", counted)
+    x = np.array([[0, 2, 0], [3, 0, 4], [5, 0, 0]], np.float32)
+    nodes, last = [], "x"
+    for index in range(3):
+        nodes += [
+            helper.make_node("NonZero", [last], [f"where{index}"]),
+            helper.make_node("Transpose", [f"where{index}"], [f"rows{index}"]),
+            helper.make_node("Cast", [f"rows{index}"], [f"found{index}"], to=FLOAT),
+        ]
+        last = f"found{index}"
+    prepared = prepare(model_of(nodes, {"x": x}, [last], 21, ranks={last: 2}), device)
+    expected = x
+    for _ in range(3):
+        expected = np.argwhere(expected).astype(np.float32)
+    for _ in range(2):
+        assert_close(prepared.run([x]), [expected], 0)
+    # Each count that is found cuts the last part in two.
+    assert len(prepared.parts) == 4
+    assert len(cut) == 1 + 3 * 2
 
 
 def test_counts_of_constant_shapes_are_known_beforehand(device: dml.Device) -> None:

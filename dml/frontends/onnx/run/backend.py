@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                 f"the model has operators that neither dml nor a host runtime knows: {words}", HRESULT.E_NOTIMPL
             )
         self.parts: list[Part] = []
+        #: The parts by their nodes, and those of their nodes with a data-dependent number of rows.
+        self._made: dict[tuple[Cut[NodeFacts], frozenset[NodeFacts]], Part] = {}
         #: Values that parts on the device read and that should stay there.
         self._device_inputs: set[str] = set()
         self._cut(uncovered(model, self._opsets) if missing else {})
@@ -92,8 +94,12 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         self._late -= refused.keys()
         given = self._types
         constants = [name for name in self._initial if name not in given]
-        parts = cut(self._nodes, self._on_host.keys(), given, constants, self.outputs, self._late)
-        self.parts = [self._part(part) for part in parts]
+        found = {}
+        for part in cut(self._nodes, self._on_host.keys(), given, constants, self.outputs, self._late):
+            key = part, frozenset(node for index in self._late if (node := self._nodes[index]) in part.nodes)
+            found[key] = self._made.get(key) or self._part(*key)  # an unchanged part keeps its plans
+        self._made = found
+        self.parts = list(found.values())
         self._device_inputs = {name for part in self.parts if not part.on_host for name in part.inputs}
 
     def _warn(self) -> None:
@@ -111,13 +117,12 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                 stacklevel=5,
             )
 
-    def _part(self, cut: Cut[NodeFacts]) -> Part:
+    def _part(self, cut: Cut[NodeFacts], late: Collection[NodeFacts]) -> Part:
         names = {*cut.constants, *cut.inputs} & self._initial.keys()
         initial = {name: self._initial[name] for name in sorted(names)}
         if cut.on_host:
             return HostPart(self.model, cut, initial, self._types)
         graph = GraphFacts(initial, cut.nodes, cut.outputs)
-        late = {node for index in self._late if (node := self._nodes[index]) in cut.nodes}
         return DevicePart(self.device, graph, cut.inputs, self._opsets, self._functions, self._constants, late)
 
     def reason(self, node: NodeFacts) -> str:

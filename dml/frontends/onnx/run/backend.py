@@ -76,8 +76,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                 f"the model has operators that neither dml nor a host runtime knows: {words}", HRESULT.E_NOTIMPL
             )
         self.parts: list[Part] = []
-        #: The parts by their nodes, and those of their nodes with a data-dependent number of rows.
-        self._made: dict[tuple[Cut[NodeFacts], frozenset[NodeFacts]], Part] = {}
+        #: Each part by its cut, and the nodes of the cut with a data-dependent number of rows.
+        self._parts_of: dict[tuple[Cut[NodeFacts], frozenset[NodeFacts]], Part] = {}
         #: Values that parts on the device read and that should stay there.
         self._device_inputs: set[str] = set()
         self._cut(uncovered(model, self._opsets) if missing else {})
@@ -97,8 +97,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         found = {}
         for part in cut(self._nodes, self._on_host.keys(), given, constants, self.outputs, self._late):
             key = part, frozenset(node for index in self._late if (node := self._nodes[index]) in part.nodes)
-            found[key] = self._made.get(key) or self._part(*key)  # an unchanged part keeps its plans
-        self._made = found
+            found[key] = self._parts_of.get(key) or self._part(*key)  # an unchanged part keeps its plans
+        self._parts_of = found
         self.parts = list(found.values())
         self._device_inputs = {name for part in self.parts if not part.on_host for name in part.inputs}
 

@@ -57,6 +57,7 @@ LOWERED: dict[str, dict[str, tuple[int, ...]]] = {
 #: Integer constants of the modules in ``FOLDERS`` that are not size thresholds.
 OTHERS: dict[str, set[str]] = {
     "dml.frontends.meaning.integers": {"_EXPONENT_BITS"},  # follows from 64 bits
+    "dml.frontends.meaning.resampling": {"LONGEST", "_MOST_WEIGHTS"},  # larger sizes are refused
     "dml.frontends.onnx.run.severity": {"WARNING"},
     "dml.frontends.onnx.load.lenient": {"_IR_VERSION", "_FREE_INITIALIZERS", "_MOST_VERSION"},
     "dml.frontends.onnx.load.loading": {"_MESSAGE_LIMIT", "_SPARSE_LIMIT"},  # larger sizes are refused

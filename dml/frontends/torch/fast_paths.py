@@ -234,10 +234,33 @@ def _average_pooling(
     return pool(F.pad(x, pads), kernel, stride) * (math.prod(kernel) / divisor_override)
 
 
+def _adaptive(pool: Any) -> Callable[..., Any]:
+    """Return an adaptive pooling whose windows all have one size."""
+
+    def pooled(x: Tensor, output_size: Sequence[int]) -> Any:
+        sizes = x.shape[-len(output_size) :]
+        if not all(isinstance(size, int) and size % count == 0 for size, count in zip(sizes, output_size, strict=True)):
+            return NotImplemented
+        window = [size // count for size, count in zip(sizes, output_size, strict=True)]
+        return pool(x, window, window)
+
+    return pooled
+
+
+def _scatter_legacy(x: Tensor, dim: int, index: Tensor, source: Any, *, reduce: str) -> Tensor:
+    """PyTorch's older scatter with reduction, "add" or "multiply". source: a tensor or a number."""
+    if not isinstance(source, Tensor):
+        source = torch.full_like(index, 0, dtype=x.dtype) + source
+    return x.scatter_reduce(dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
+
+
 def _aligned_corners(operator: Any) -> Callable[..., Any]:
-    """Return the operator by output sizes if corners are aligned: PyTorch then ignores scale factors, ONNX does not."""
+    """Return the operator by output sizes if corners are aligned: PyTorch then ignores scale factors, ONNX does not.
+    Bytes are rounded; the exporter's Resize truncates them."""
 
     def resized(x: Tensor, size: Any, align_corners: bool, scale_factors: Sequence[float] | None = None) -> Any:
+        if x.dtype == torch.uint8:
+            return operator(x.float(), size, align_corners, scale_factors).round().clamp(0, 255).to(x.dtype)
         if not align_corners or scale_factors is None:
             return NotImplemented
         return operator(x, [int(n * scale) for n, scale in zip(x.shape[2:], scale_factors, strict=True)], True, None)
@@ -424,6 +447,11 @@ FAST_PATHS: dict[Any, Callable[..., Any]] = {
     torch.ops.aten.amax.default: _extremum(torch.ops.aten.amax.default),
     torch.ops.aten.amin.default: _extremum(torch.ops.aten.amin.default),
     torch.ops.aten.scatter_reduce.two: _scatter_reduce,
+    torch.ops.aten.scatter.reduce: _scatter_legacy,
+    torch.ops.aten.scatter.value_reduce: _scatter_legacy,
+    torch.ops.aten.adaptive_max_pool2d.default: _adaptive(torch.ops.aten.max_pool2d_with_indices),
+    torch.ops.aten.adaptive_max_pool3d.default: _adaptive(torch.ops.aten.max_pool3d_with_indices),
+    torch.ops.aten._adaptive_avg_pool3d.default: _adaptive(torch.ops.aten.avg_pool3d),
     torch.ops.aten.special_erfcx.default: _erfcx,
     torch.ops.aten.avg_pool2d.default: _average_pooling,
     torch.ops.aten.avg_pool3d.default: _average_pooling,

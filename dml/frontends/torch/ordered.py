@@ -109,6 +109,19 @@ def _copysign(x: Tensor, sign: Any) -> Tensor:
     return torch.where(negative, -x.abs(), x.abs())
 
 
+def _is_close(a: Tensor, b: Tensor, *_: Any, **__: Any) -> Any:
+    """Compare booleans, which the exporter subtracts."""
+    return a == b if a.dtype == torch.bool else NotImplemented
+
+
+def _hypot(a: Tensor, b: Tensor) -> Tensor:
+    """Return the length of (a, b); its squares stay within the type's range."""
+    largest, smallest = torch.maximum(a.abs(), b.abs()), torch.minimum(a.abs(), b.abs())
+    ratio = torch.where(largest == 0, 0, smallest / largest)
+    found = largest * (1 + ratio * ratio).sqrt()
+    return torch.where(torch.logical_or(a.isinf(), b.isinf()), torch.inf, found)
+
+
 ORDERED: dict[Any, Callable[..., Any]] = {
     torch.ops.aten.sort.default: _sort,
     torch.ops.aten.sort.stable: _stable_sort,
@@ -123,4 +136,6 @@ ORDERED: dict[Any, Callable[..., Any]] = {
     torch.ops.aten.fmin.default: _without_nan(torch.minimum),
     torch.ops.aten.copysign.Tensor: _copysign,
     torch.ops.aten.copysign.Scalar: _copysign,
+    torch.ops.aten.isclose.default: _is_close,
+    torch.ops.aten.hypot.default: _hypot,
 }

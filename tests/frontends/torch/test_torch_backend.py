@@ -909,6 +909,28 @@ def test_orders_of_any_size(compiled):
         torch.testing.assert_close(run(x), model(x), rtol=0, atol=0)
 
 
+def test_operators_that_the_exporter_lacks(compiled):
+    def model(x, images, index, flags):
+        bytes_ = (images * 50).abs().to(torch.uint8)
+        return (
+            *(F.adaptive_max_pool2d(images, (2, 1)), F.adaptive_max_pool1d(x, 3)),
+            *(F.adaptive_max_pool3d(images, (1, 2, 3)), F.adaptive_avg_pool3d(images, (3, 2, 2))),
+            F.adaptive_max_pool2d(images, (4, 3), return_indices=True)[1],
+            *(x.scatter(1, index, x[:, :2], reduce="add"), x.scatter(0, index, 2.5, reduce="multiply")),
+            *(torch.hypot(x, x.flip(1)), torch.isclose(flags, flags.flip(0))),
+            F.interpolate(bytes_, (8, 18), mode="bilinear").float() / 255,
+        )
+
+    torch.manual_seed(5)
+    x, images, flags = torch.randn(4, 9), torch.randn(2, 3, 4, 6), torch.tensor([[True], [False], [False]])
+    x[0, 0], x[0, 8], x[1, 0], x[1, 8] = 3e30, -4e30, 0.0, torch.inf
+    index = torch.tensor([[0, 3], [1, 1], [2, 0], [3, 2]])
+    found = compiled(model, fallback=False)(x, images, index, flags)
+    # PyTorch rounds resized bytes after each axis.
+    torch.testing.assert_close(found[:-1], model(x, images, index, flags)[:-1], rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(found[-1], model(x, images, index, flags)[-1], rtol=0, atol=1.01 / 255)
+
+
 def test_gradients_are_pytorchs(compiled):
     model = nn.Linear(3, 2)
     run = compiled(model)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dml.compiler.selection import lanes, max_steps
 from dml.compiler.selection.convolution import WindowSizes
 from dml.compiler.selection.devices import byte_matrices, profile
-from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
+from dml.compiler.selection.product_tiles import BlockTile, LaneTile, MatrixTile, SlicedTile, first_of_enough, fits
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -62,22 +62,10 @@ class ByteMatrixProduct(MatrixTile):
 
 
 @dataclass(frozen=True)
-class TiledBytes:
-    """gemm/bytes_tiled.comp: an invocation holds rows x columns sums; ``lanes`` invocations are adjacent along n."""
+class TiledBytes(LaneTile):
+    """gemm/bytes_tiled.comp."""
 
-    rows: int
-    columns: int
-    lanes: int
     tile_k: int = VECTOR
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
-        return self.rows, self.columns * self.lanes
-
-    @property
-    def workgroup(self) -> int:
-        return self.lanes
 
 
 ByteKernel = TiledBytes | DotProduct | DotRows | ByteMatrixProduct

@@ -36,6 +36,25 @@ def half_steps(target: Target) -> int:
 FEWEST_SUMS = 16
 
 
+@dataclass(frozen=True)
+class LaneTile:
+    """A tile without shared memory: an invocation holds rows x columns sums; ``lanes`` invocations are adjacent along
+    n."""
+
+    rows: int
+    columns: int
+    lanes: int
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns * self.lanes
+
+    @property
+    def workgroup(self) -> int:
+        return self.lanes
+
+
 class ProductTile(Protocol):
     """A tile that goes through shared memory."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, reads_texels
 from dml.compiler.selection.devices import has_few_registers, keeps, profile
+from dml.compiler.selection.product_tiles import LaneTile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -68,25 +69,13 @@ _FEWEST_GROUPS = 8
 
 
 @dataclass(frozen=True)
-class TiledProduct:
-    """gemm/tiled.comp: an invocation holds rows x columns sums; ``lanes`` invocations are adjacent along n."""
+class TiledProduct(LaneTile):
+    """gemm/tiled.comp."""
 
-    rows: int
-    columns: int
-    lanes: int
     #: Whether the lanes, a subgroup of _SHARING, each read different rows of a and share them.
     shares_rows: bool = False
     #: Products added to each sum per step.
     depth: int = 4
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
-        return self.rows, self.columns * self.lanes
-
-    @property
-    def workgroup(self) -> int:
-        return self.lanes
 
 
 @dataclass(frozen=True)

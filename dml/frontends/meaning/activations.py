@@ -9,6 +9,7 @@ import dml.graph.operations as op
 from dml.descriptors import activation as act
 from dml.descriptors.base import OperatorDesc
 from dml.errors import DMLError
+from dml.frontends.meaning import integers
 from dml.graph.builder import Tensor
 
 
@@ -44,7 +45,7 @@ ACTIVATIONS = {
     "HardSwish": _of("hard_swish", alpha=1 / 6, beta=0.5),
     "LeakyRelu": _of("leaky_relu", alpha=0.01),
     "ParametricSoftplus": _of("parametric_softplus", alpha=1.0, beta=1.0),
-    "Relu": _of("relu"),
+    "Relu": Activation(integers.relu, act.DML_ACTIVATION_RELU_OPERATOR_DESC),
     "ScaledTanh": _of("scaled_tanh", alpha=1.0, beta=1.0),
     "Selu": _of("scaled_elu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
     "Shrink": _of("shrink", bias=0.0, threshold=("lambd", 0.5)),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, prod
+from typing import Any
+
+import numpy as np
 
 import dml.graph.operations as op
 from dml import enums
@@ -17,8 +21,24 @@ PRODUCT_BYTES = 128 << 20
 _EXPONENT_BITS = 6
 
 
+#: Functions that do not change integers, by the kind of data type.
+_UNCHANGED: dict[str, tuple[Callable[..., Tensor], ...]] = {
+    "i": (op.floor, op.ceil, op.round_),
+    "u": (op.floor, op.ceil, op.round_, op.absolute),
+}
+
+
 def is_integer(x: Tensor) -> bool:
     return x.desc.dtype.kind in "iu"
+
+
+def keeps(function: Callable[..., Tensor], dtype: np.dtype[Any]) -> bool:
+    """Whether a function returns its argument, because that is an integer."""
+    return function in _UNCHANGED.get(dtype.kind, ())
+
+
+def is_wide(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "iu" and dtype.itemsize == 8
 
 
 def matmul(a: Tensor, b: Tensor, turn_a: bool = False, turn_b: bool = False) -> Tensor:
@@ -53,11 +73,11 @@ def _swapped(x: Tensor) -> Tensor:
 def relu(x: Tensor) -> Tensor:
     if x.desc.dtype.kind == "u":
         return x
-    return op.maximum(x, 0) if _is_wide(x) else op.relu(x)
+    return op.maximum(x, 0) if is_wide(x.desc.dtype) else op.relu(x)
 
 
 def parameterized_relu(x: Tensor, slope: Tensor) -> Tensor:
-    if not _is_wide(x):
+    if not is_wide(x.desc.dtype):
         return op.parameterized_relu(x, slope)
     return x if x.desc.dtype.kind == "u" else op.if_(op.less_than(x, 0), op.multiply(x, slope), x)
 
@@ -68,13 +88,12 @@ def power(x: Tensor, exponent: int | Tensor) -> Tensor:
     A negative integer gives 0, unless x is 1 or -1.
     """
     if not isinstance(exponent, Tensor):
-        if _is_wide(x) and exponent > 0:
+        if is_wide(x.desc.dtype) and exponent > 0:
             return _repeated(x, exponent)
         exponent = x.builder.like(exponent, x)
-    if not _is_wide(x) or not is_integer(exponent):
+    if not is_wide(x.desc.dtype) or not is_integer(exponent):
         return op.pow_(x, exponent)
-    if exponent.data_type != x.data_type:
-        exponent = op.cast(exponent, x.data_type)
+    exponent = as_type(exponent, x.data_type)
     one, zero = x.builder.like(1, x), x.builder.like(0, x)
     # Larger exponents become 62 or 63, so that powers of 0, 1 and -1 stay right.
     odd = op.modulus_floor(exponent, 2)
@@ -103,7 +122,3 @@ def _repeated(x: Tensor, exponent: int) -> Tensor:
             factor = op.multiply(factor, factor)
     assert result is not None
     return result
-
-
-def _is_wide(x: Tensor) -> bool:
-    return is_integer(x) and x.desc.dtype.itemsize == 8

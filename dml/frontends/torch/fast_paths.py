@@ -250,7 +250,7 @@ def _adaptive(pool: Any) -> Callable[..., Any]:
 def _scatter_legacy(x: Tensor, dim: int, index: Tensor, source: Any, *, reduce: str) -> Tensor:
     """PyTorch's older scatter with reduction, "add" or "multiply". source: a tensor or a number."""
     if not isinstance(source, Tensor):
-        source = torch.full_like(index, 0, dtype=x.dtype) + source
+        source = torch.full_like(index, source, dtype=x.dtype)
     return x.scatter_reduce(dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
 
 

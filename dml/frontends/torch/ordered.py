@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-#: Largest number of comparisons by which values are placed in a sorted sequence.
+#: Maximum number of comparisons by which values are placed in a sorted sequence.
 _COMPARISONS = 1 << 26
 
 
-def _sort(x: Tensor, dim: int = -1, descending: bool = False, **_: Any) -> tuple[Tensor, Tensor]:
-    """Sort by ONNX's TopK, which keeps the order of equal elements."""
+def _sort(x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> tuple[Tensor, Tensor]:
+    """Sort by ONNX's TopK, which keeps the order of equal elements: always stable."""
     if not x.dim():
         return x.clone(), torch.zeros_like(x, dtype=torch.int64)
     if x.dtype == torch.bool:
@@ -21,10 +21,6 @@ def _sort(x: Tensor, dim: int = -1, descending: bool = False, **_: Any) -> tuple
         return values.to(torch.bool), indices
     values, indices = torch.topk(x, x.shape[dim], dim, descending)
     return values, indices
-
-
-def _stable_sort(x: Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    return _sort(x, dim, descending)
 
 
 def _smallest(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
@@ -53,31 +49,27 @@ def _median_of_all(x: Tensor) -> Any:
     return values
 
 
-def _search(sequence: Tensor, values: Any, *, out_int32: bool = False, right: bool = False, **others: Any) -> Any:
+def _search(
+    sequence: Tensor, values: Tensor, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Any:  # fmt: skip
     """Count the elements of the sorted sequence before each value: searchsorted and bucketize."""
-    if others.get("sorter") is not None or not isinstance(values, Tensor) or not values.dim():
+    if sorter is not None or not values.dim() or sequence.shape[-1] * values.numel() > _COMPARISONS:
         return NotImplemented
-    right = others.get("side", "right" if right else "left") == "right"
-    first, second = sequence.unsqueeze(-2), values.unsqueeze(-1)
-    if sequence.dim() == 1:
-        first = sequence
-    if sequence.shape[-1] * values.numel() > _COMPARISONS:
-        return NotImplemented
-    before = first <= second if right else first < second
+    first, second = sequence if sequence.dim() == 1 else sequence.unsqueeze(-2), values.unsqueeze(-1)
+    before = first <= second if right or side == "right" else first < second
     if second.is_floating_point():  # NaN comes after all numbers
         before = torch.logical_or(before, second.isnan())
     return before.sum(-1, dtype=torch.int32 if out_int32 else torch.int64)
 
 
-def _bucketize(values: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Any:
+def _bucketize(values: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Any:
     return _search(boundaries, values, out_int32=out_int32, right=right)
 
 
 def _running_product(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Any:
     """Multiply by the elements before at distances 1, 2, 4, ..."""
-    if not x.dim():
-        return NotImplemented
-    size = x.shape[dim]
+    size = x.shape[dim] if x.dim() else None
     if not isinstance(size, int):
         return NotImplemented
     x = x.to(dtype or (x.dtype if x.is_floating_point() else torch.int64))
@@ -124,7 +116,7 @@ def _hypot(a: Tensor, b: Tensor) -> Tensor:
 
 ORDERED: dict[Any, Callable[..., Any]] = {
     torch.ops.aten.sort.default: _sort,
-    torch.ops.aten.sort.stable: _stable_sort,
+    torch.ops.aten.sort.stable: _sort,
     torch.ops.aten.kthvalue.default: _smallest,
     torch.ops.aten.median.dim: _median,
     torch.ops.aten.nanmedian.dim: _median_of_numbers,

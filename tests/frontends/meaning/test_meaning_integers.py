@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from graph_functions import run
 
 import dml
 from dml.frontends.meaning import integers
-from dml.graph.builder import Builder, Tensor
 
 Array = npt.NDArray[Any]
 RNG = np.random.default_rng(43)
@@ -24,14 +23,6 @@ WIDE = ["int64", "uint64"]
 def numbers(kind: str, *sizes: int) -> Array:
     limits = np.iinfo(kind)
     return RNG.integers(limits.min, limits.max, sizes, dtype=kind, endpoint=True)
-
-
-def run(device: dml.Device, inputs: list[Array], make: Callable[..., Tensor]) -> Array:
-    builder = Builder(device)
-    named = {f"input {index}": array for index, array in enumerate(inputs)}
-    tensors = [builder.input(name, array.shape, dml.data_type_of(array.dtype)) for name, array in named.items()]
-    found: Array = builder.compile({"y": make(*tensors)}).dispatch(named)["y"]
-    return found
 
 
 def powers(x: Array, exponent: Array) -> Array:

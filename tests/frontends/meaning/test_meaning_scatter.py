@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from graph_functions import run
 
 import dml
 from dml.compiler.target import Target
@@ -67,14 +68,6 @@ def check(found: Array, expected: Array) -> None:
     else:
         tolerance = 2e-3 if found.dtype == np.float16 else 2e-6
         np.testing.assert_allclose(found.astype(np.float64), expected, rtol=8 * tolerance, atol=tolerance)
-
-
-def run(device: dml.Device, inputs: list[Array], make: Callable[..., Any]) -> Array:
-    builder = Builder(device)
-    named = {f"input {index}": array for index, array in enumerate(inputs)}
-    tensors = [builder.input(name, array.shape, dml.data_type_of(array.dtype)) for name, array in named.items()]
-    found: Array = builder.compile({"y": make(*tensors)}).dispatch(named)["y"]
-    return found
 
 
 @pytest.mark.parametrize("way", WAYS)

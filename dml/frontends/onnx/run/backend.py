@@ -75,13 +75,16 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
             raise DMLError(
                 f"the model has operators that neither dml nor a host runtime knows: {words}", HRESULT.E_NOTIMPL
             )
-        self.parts: list[Part] = []
         #: Each part by its cut, and the nodes of the cut with a data-dependent number of rows.
         self._parts_of: dict[tuple[Cut[NodeFacts], frozenset[NodeFacts]], Part] = {}
         #: Values that parts on the device read and that should stay there.
         self._device_inputs: set[str] = set()
         self._cut(uncovered(model, self._opsets) if missing else {})
         self._warn()
+
+    @property
+    def parts(self) -> list[Part]:
+        return list(self._parts_of.values())
 
     def _cut(self, refused: Mapping[int, str]) -> None:
         """Partition the graph again, with these additional nodes on the host."""
@@ -94,12 +97,11 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         self._late -= refused.keys()
         given = self._types
         constants = [name for name in self._initial if name not in given]
-        found = {}
+        found: dict[tuple[Cut[NodeFacts], frozenset[NodeFacts]], Part] = {}
         for part in cut(self._nodes, self._on_host.keys(), given, constants, self.outputs, self._late):
             key = part, frozenset(node for index in self._late if (node := self._nodes[index]) in part.nodes)
             found[key] = self._parts_of.get(key) or self._part(*key)  # an unchanged part keeps its plans
         self._parts_of = found
-        self.parts = list(found.values())
         self._device_inputs = {name for part in self.parts if not part.on_host for name in part.inputs}
 
     def _warn(self) -> None:

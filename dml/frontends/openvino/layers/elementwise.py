@@ -25,18 +25,9 @@ def _binary(c: IrContext, function: Callable[[Tensor, Tensor], Tensor]) -> Tenso
     return function(a, b)
 
 
-#: Functions that do not change signed and unsigned integers.
-_UNCHANGED: dict[str, tuple[Callable[..., Tensor], ...]] = {
-    "i": (op.floor, op.ceil),
-    "u": (op.floor, op.ceil, op.absolute),
-}
-
-
 def _unary(c: IrContext, function: Callable[[Tensor], Tensor]) -> Tensor:
     x = c.tensor(0)
-    if function in _UNCHANGED.get(x.desc.dtype.kind, ()):
-        return x
-    return function(x)
+    return x if integers.keeps(function, x.desc.dtype) else function(x)
 
 
 def _squared_difference(a: Tensor, b: Tensor) -> Tensor:
@@ -103,7 +94,7 @@ def round_(c: IrContext) -> IrValue:
     x, mode = c.tensor(0), c.layer.text("mode", "half_to_even")
     if mode not in ("half_to_even", "half_away_from_zero"):
         raise c.error(f"mode {mode!r} is not half_to_even or half_away_from_zero")
-    if x.desc.dtype.kind in "iu":
+    if integers.keeps(op.round_, x.desc.dtype):
         return x
     if mode == "half_to_even":
         return op.round_(x)

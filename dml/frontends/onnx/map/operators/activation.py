@@ -19,13 +19,8 @@ from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, Operation, reshape, unary
 
 
-@onnx_op("Relu", fold=folds.ELEMENT_WISE)
-def relu(node: OnnxNode) -> OnnxValue:
-    return unary(integers.relu, node.input(0))
-
-
 @onnx_op(*ACTIVATIONS.keys() - {"Relu", "Sigmoid", "Tanh"})
-@onnx_op("Sigmoid", "Tanh", fold=folds.ELEMENT_WISE)
+@onnx_op("Relu", "Sigmoid", "Tanh", fold=folds.ELEMENT_WISE)
 def activation(node: OnnxNode) -> OnnxValue:
     return _activated(node, node.input(0), ACTIVATIONS[node.op], "")
 

@@ -56,16 +56,12 @@ COMPARISONS: dict[str, Operation] = {
 }
 
 
-#: Kinds of data types that a function does not change; PyTorch's exporter writes such nodes for integers.
-_UNCHANGED = {"Abs": "u", "Ceil": "iu", "Floor": "iu"}
-
-
 @onnx_op(*UNARY.keys() - {"Not", "Sqrt"}, fold=folds.ELEMENT_WISE)
 @onnx_op("Not", fold=folds.NOT)
 @onnx_op("Sqrt", fold=folds.SQRT)
 def unary_operator(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
-    if x.dtype.kind in _UNCHANGED.get(node.op, ""):
+    if integers.keeps(UNARY[node.op], x.dtype):  # PyTorch's exporter writes such nodes
         return x
     result = unary(UNARY[node.op], x)
     if node.op == "Sign" and x.dtype.kind == "f":
@@ -77,7 +73,7 @@ def unary_operator(node: OnnxNode) -> OnnxValue:
 @onnx_op("Round", since=11, fold=folds.ELEMENT_WISE)
 def round_half_to_even(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
-    return x if x.dtype.kind in "iu" else unary(op.round_, x)
+    return x if integers.keeps(op.round_, x.dtype) else unary(op.round_, x)
 
 
 @onnx_op("IsNaN", since=9)
@@ -162,7 +158,7 @@ def power(node: OnnxNode) -> OnnxValue:
         number = float(exponent.array.reshape(-1)[0])
         if x.dtype in FLOATS and not math.isnan(number):
             return unary(op.constant_pow, x, exponent=number)
-        if x.dtype.kind in "iu" and x.dtype.itemsize == 8 and number.is_integer() and number > 0:
+        if integers.is_wide(x.dtype) and number.is_integer() and number > 0:
             return unary(integers.power, x, exponent=int(number))
     return binary(integers.power, x, exponent)
 

@@ -56,6 +56,7 @@ def _onnx(path: Path, device: Device, options: Options) -> Runnable:
 
 #: Suffix -> function that opens such a file.
 FORMATS: dict[str, Callable[[Path, Device, Options], Runnable]] = {
+    ".bin": _dxdispatch,  # a serialized graph
     ".json": _dxdispatch,
     ".onnx": _onnx,
     ".xml": _openvino,

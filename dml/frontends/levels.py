@@ -29,7 +29,8 @@ class NeededLevel(NamedTuple):
 def needed_level(what: OperatorDesc | DML_OPERATOR_DESC | DML_GRAPH_DESC | str | os.PathLike[str]) -> DML_FEATURE_LEVEL:
     """Return the lowest feature level that supports all operators of a description, a graph or a model's file.
 
-    Files are DxDispatch's JSON, ONNX models and OpenVINO's; nodes that run on the host are ignored. Needs no device.
+    Files are DxDispatch's JSON, serialized graphs, ONNX models and OpenVINO's; nodes that run on the host are ignored.
+    Needs no device.
     Raises DMLError for operators that no level supports, and for a file that cannot be read.
     """
     return max((level.level for level in needed_levels(what)), default=_LOWEST)
@@ -63,7 +64,7 @@ def _of_node(node: object) -> NeededLevel:
 
 def _of_json(path: Path) -> list[NeededLevel]:
     from dml.frontends.dxdispatch.document import parse
-    from dml.frontends.dxdispatch.model import is_onnx, refuse_foreign
+    from dml.frontends.dxdispatch.model import is_file
     from dml.frontends.dxdispatch.operators import read_operator
 
     with reading(path):
@@ -72,8 +73,7 @@ def _of_json(path: Path) -> list[NeededLevel]:
     values = [root] if dispatchables is None else [value for _, value in dispatchables.members()]
     found = []
     for value in values:
-        refuse_foreign(value)
-        if not is_onnx(value):
+        if not is_file(value):
             desc, faults = read_operator(value)
             if desc is None:
                 raise faults[0]

@@ -14,7 +14,7 @@ import pytest
 import dml
 
 #: Packages that only extras require.
-OPTIONAL = ("defusedxml", "jinja2", "onnx", "PIL", "rich", "tokenizers", "typer")
+OPTIONAL = ("defusedxml", "flatbuffers", "jinja2", "onnx", "PIL", "rich", "tokenizers", "typer")
 
 
 def without(modules: tuple[str, ...], code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -28,6 +28,7 @@ FRONT_ENDS = {
     "genai": ("tokenizers", "import dml.frontends.genai"),
     "openvino": ("defusedxml", "import dml.frontends.openvino"),
     "cli": ("jinja2", "from dml.pages import render; render('dml.pages', 'base.html', {})"),
+    "serialized": ("flatbuffers", "from dml.frontends.dxdispatch.flatbuffer import Table; Table(b'', 0)"),
     "images": ("PIL", "from dml.frontends.dxdispatch import images; import numpy as np\n"
                       "images.read(b'', (1, 3, 2, 2), np.dtype(np.float32))"),
 }  # fmt: skip

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     "dml run model.xml --device llvmpipe --profile trace.json",
 )
 def run(
-    model: Annotated[Path, typer.Argument(help="The model: .onnx, OpenVINO's .xml, or DxDispatch's .json.")],
+    model: Annotated[
+        Path, typer.Argument(help="The model: .onnx, OpenVINO's .xml, DxDispatch's .json, or a serialized graph, .bin.")
+    ],
     device: DeviceOption = "",
     feature_level: LevelOption = NEWEST,
     explain: Annotated[bool, typer.Option("--explain", help="Describe the compiled programs; run nothing.")] = False,

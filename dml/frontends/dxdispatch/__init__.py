@@ -3,8 +3,8 @@
     model = load("model.json")
     Session(model, device).run()
 
-DirectML dispatchables and ONNX models run as in DxDispatch. HLSL and serialized graphs belong to Direct3D 12 and raise
-a DMLError. Reference: DxDispatch's guide.
+DirectML operators, serialized graphs and ONNX models run as in DxDispatch. HLSL belongs to Direct3D 12 and raises a
+DMLError. Reference: DxDispatch's guide.
 """
 
 from dml.frontends.dxdispatch.execute import Session

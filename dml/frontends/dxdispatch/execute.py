@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from dml.frontends.dxdispatch.model import (
     Bindings,
     DispatchCommand,
     DxDispatchable,
+    DxGraph,
     DxModel,
     DxSource,
     PrintCommand,
@@ -30,6 +31,7 @@ from dml.frontends.dxdispatch.model import (
 )
 from dml.frontends.dxdispatch.onnx_model import DxOnnx, OnnxReady
 from dml.frontends.dxdispatch.resources import Resource
+from dml.frontends.dxdispatch.serialized import read_graph
 from dml.frontends.dxdispatch.timing import Timing
 from dml.frontends.npy import write_npy
 from dml.runtime.buffer import Buffer
@@ -39,13 +41,17 @@ from dml.tensors import numpy_dtype
 
 @dataclass(frozen=True)
 class _Ready:
-    """A compiled and initialized dispatchable. inputs, outputs: bind point and number of its tensors, in binding
-    order."""
+    """A compiled and initialized dispatchable.
+
+    inputs, outputs: bind point and number of its tensors, in binding order. sizes: bind point -> bytes of the resource
+    that is bound if the command binds none.
+    """
 
     compiled: CompiledOperator
     inputs: list[tuple[str, int]]
     outputs: list[tuple[str, int]]
     persistent: d.DML_BUFFER_BINDING | None
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 class Session:
@@ -143,9 +149,11 @@ class Session:
 
     # Dispatchables
 
-    def _prepare(self, dispatchable: DxDispatchable) -> _Ready:
-        device, desc = self.device, dispatchable.desc
+    def _prepare(self, dispatchable: DxDispatchable | DxGraph) -> _Ready:
         with _located(dispatchable.path):
+            if isinstance(dispatchable, DxGraph):
+                return self._prepare_graph(dispatchable)
+            device, desc = self.device, dispatchable.desc
             operator = device.create_operator(desc)
             # A graph has no input for an absent optional tensor; an operator has one that binds nothing.
             inputs, outputs = (
@@ -160,21 +168,38 @@ class Session:
                 compiled = device.compile_graph(_graph(operator), dispatchable.flags)
             else:
                 compiled = device.compile_operator(operator, dispatchable.flags)
-            persistent = self._scratch(compiled.get_binding_properties().PersistentResourceSize)
-            ready = _Ready(compiled, inputs, outputs, persistent)
-            initializer = device.create_operator_initializer([compiled])
-            table = device.create_binding_table(d.DML_BINDING_TABLE_DESC(initializer))
-            bound = self._points(dispatchable.bindings, inputs, inputs)
-            table.bind_inputs([d.DML_BUFFER_ARRAY_BINDING(tuple(b or d.DML_BUFFER_BINDING(None) for b in bound))])
-            table.bind_outputs([persistent])
-            table.bind_temporary_resource(self._scratch(initializer.get_binding_properties().TemporaryResourceSize))
-            commands = device.create_command_list()
-            device.create_command_recorder().record_dispatch(commands, initializer, table)
-            commands.execute()
-        return ready
+            persistent = self._initialized(compiled, self._points(dispatchable.bindings, inputs, inputs))
+            return _Ready(compiled, inputs, outputs, persistent)
+
+    def _prepare_graph(self, dispatchable: DxGraph) -> _Ready:
+        graph = read_graph(dispatchable.source)
+        desc = graph.desc(self.device, dispatchable.source.parent)
+        compiled = self.device.compile_graph(desc, dispatchable.flags)
+        inputs, outputs = ([(name, 1) for name in names] for names in (graph.inputs, graph.outputs))
+        sizes = {name: tensor.TotalTensorSizeInBytes for name, tensor in graph.tensors().items()}
+        return _Ready(compiled, inputs, outputs, self._initialized(compiled, [None] * len(inputs)), sizes)
+
+    def _initialized(
+        self, compiled: CompiledOperator, inputs: list[d.DML_BUFFER_BINDING | None]
+    ) -> d.DML_BUFFER_BINDING | None:
+        """Initialize a compiled operator; return its persistent resource."""
+        device = self.device
+        persistent = self._scratch(compiled.get_binding_properties().PersistentResourceSize)
+        initializer = device.create_operator_initializer([compiled])
+        table = device.create_binding_table(d.DML_BINDING_TABLE_DESC(initializer))
+        table.bind_inputs([d.DML_BUFFER_ARRAY_BINDING(tuple(b or d.DML_BUFFER_BINDING(None) for b in inputs))])
+        table.bind_outputs([persistent])
+        table.bind_temporary_resource(self._scratch(initializer.get_binding_properties().TemporaryResourceSize))
+        commands = device.create_command_list()
+        device.create_command_recorder().record_dispatch(commands, initializer, table)
+        commands.execute()
+        return persistent
 
     def _scratch(self, size: int) -> d.DML_BUFFER_BINDING | None:
         return d.DML_BUFFER_BINDING(self.device.context.buffer(size, host=False)) if size else None
+
+    def _zeros(self, size: int | None) -> d.DML_BUFFER_BINDING | None:
+        return d.DML_BUFFER_BINDING(self.device.create_buffer(size)) if size else None
 
     def _points(
         self, bindings: Bindings, points: list[tuple[str, int]], known: list[tuple[str, int]]
@@ -202,8 +227,11 @@ class Session:
         ready, device = self._ready[command.dispatchable.name], self.device
         table = device.create_binding_table(d.DML_BINDING_TABLE_DESC(ready.compiled))
         known = ready.inputs + ready.outputs
-        table.bind_inputs(self._points(command.bindings, ready.inputs, known))
-        table.bind_outputs(self._points(command.bindings, ready.outputs, known))
+        for bind, points in ((table.bind_inputs, ready.inputs), (table.bind_outputs, ready.outputs)):
+            bound = self._points(command.bindings, points, known)
+            bind(
+                [given or self._zeros(ready.sizes.get(name)) for given, name in zip(bound, _names(points), strict=True)]
+            )
         table.bind_temporary_resource(self._scratch(ready.compiled.get_binding_properties().TemporaryResourceSize))
         table.bind_persistent_resource(ready.persistent)
         commands = device.create_command_list(timed=timed)
@@ -289,6 +317,11 @@ class Session:
             write_whole(path, images.encode(self._shaped(command), path.suffix))
         else:
             write_whole(path, self.buffers[resource.name].read().tobytes())
+
+
+def _names(points: list[tuple[str, int]]) -> list[str]:
+    """Return the bind point of each tensor."""
+    return [name for name, count in points for _ in range(count)]
 
 
 def _filled(device: Device, resource: Resource) -> Buffer:

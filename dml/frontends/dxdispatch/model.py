@@ -26,12 +26,8 @@ from dml.tensors import numpy_dtype
 
 _Made = TypeVar("_Made")
 
-#: Kinds of dispatchables that cannot run here -> the reason.
-_FOREIGN = {
-    "hlsl": "HLSL shaders are compiled for Direct3D 12; only DirectML operators run on Vulkan",
-    "dmlserializedgraph": "serialized graphs are a binary format of ONNX Runtime's DirectML provider on Direct3D 12; "
-    "run the ONNX model that it was made from: dml run model.onnx",
-}
+#: Kinds of dispatchables that are files -> suffix of such a file. `load` takes one in a model's place.
+_FILES = {"onnx": ".onnx", "dmlserializedgraph": ".bin"}
 
 
 @dataclass(frozen=True)
@@ -71,8 +67,21 @@ class DxDispatchable:
 
 
 @dataclass(frozen=True)
+class DxGraph:
+    """A file with a serialized graph. Its constants are files in the same folder."""
+
+    name: str
+    source: Path
+    flags: DML_EXECUTION_FLAGS
+    path: str
+
+
+Dispatchable = DxDispatchable | DxGraph | DxOnnx
+
+
+@dataclass(frozen=True)
 class DispatchCommand:
-    dispatchable: DxDispatchable | DxOnnx
+    dispatchable: Dispatchable
     bindings: Bindings
     path: str
 
@@ -102,7 +111,7 @@ Command = DispatchCommand | PrintCommand | WriteFileCommand
 class DxModel:
     folder: Folder
     resources: dict[str, Resource] = field(default_factory=dict)
-    dispatchables: dict[str, DxDispatchable | DxOnnx] = field(default_factory=dict)
+    dispatchables: dict[str, Dispatchable] = field(default_factory=dict)
     commands: tuple[Command, ...] = ()
 
 
@@ -117,14 +126,14 @@ def load(
 ) -> DxModel:
     """Read a model and the files that it names.
 
-    The file may also be an ONNX model, which is dispatched once without bindings. input_path, output_path: folders
-    that replace the model's folder for files that it reads and writes. overrides: settings for ONNX models from the
-    command line. Raises DMLError, with the location in the file, for a file that is not a model, for invalid
-    descriptors and for Direct3D 12's dispatchables; and for paths outside the model's folder unless
+    The file may also be an ONNX model or a serialized graph, which is dispatched once without bindings. input_path,
+    output_path: folders that replace the model's folder for files that it reads and writes. overrides: settings for
+    ONNX models from the command line. Raises DMLError, with the location in the file, for a file that is not a model,
+    for invalid descriptors and for Direct3D 12's dispatchables; and for paths outside the model's folder unless
     ``allow_paths_outside``.
     """
     path = Path(path)
-    alone = path.suffix.lower() == ".onnx"
+    alone = path.suffix.lower() in _FILES.values()
     with reading(path):
         data = _alone(path) if alone else path.read_bytes()
     try:
@@ -137,11 +146,12 @@ def load(
 
 
 def _alone(path: Path) -> bytes:
-    """Return the contents of a model file that dispatches an ONNX model."""
+    """Return the contents of a model file that dispatches an ONNX model or a serialized graph."""
+    kind = next(kind for kind, suffix in _FILES.items() if suffix == path.suffix.lower())
     model = {
         "resources": {},
-        "dispatchables": {path.stem: {"type": "onnx", "sourcePath": str(path.resolve())}},
-        "commands": [{"type": "dispatch", "dispatchable": path.stem}],
+        "dispatchables": {path.stem: {"type": kind, "sourcePath": str(path.resolve())}},
+        "commands": [{"type": "dispatch", "dispatchable": path.stem, "bindings": {}}],
     }
     return json.dumps(model).encode()
 
@@ -159,34 +169,35 @@ def read(data: bytes, folder: Folder, outputs: Folder | None = None, overrides: 
     return DxModel(outputs or folder, resources, dispatchables, commands)
 
 
-def refuse_foreign(value: Json) -> None:
-    """Raise DMLError, with the reason, for a dispatchable that belongs to Direct3D 12."""
+def is_file(value: Json) -> bool:
+    """Return whether a dispatchable is a file rather than an operator. Raises DMLError for HLSL."""
     kind = value.need("type", "Type")
-    if kind.string().lower() in _FOREIGN:
-        raise placed(kind.path, f"{_FOREIGN[kind.string().lower()]}", HRESULT.DXGI_ERROR_UNSUPPORTED)
+    if kind.string().lower() == "hlsl":
+        raise placed(
+            kind.path,
+            "HLSL shaders are compiled for Direct3D 12; only DirectML operators run on Vulkan",
+            HRESULT.DXGI_ERROR_UNSUPPORTED,
+        )
+    return kind.string().lower() in _FILES
 
 
-def is_onnx(value: Json) -> bool:
-    """Return whether a dispatchable is an ONNX model."""
-    return value.need("type", "Type").string().lower() == "onnx"
-
-
-def _onnx(name: str, value: Json, folder: Folder, overrides: Overrides) -> DxOnnx:
+def _file(name: str, value: Json, folder: Folder, overrides: Overrides) -> DxGraph | DxOnnx:
     source, free = value.need("sourcePath"), value.get("freeDimensionNameOverrides")
     try:
         path = folder.resolve(source.string())
     except DMLError as error:
         source.fail(error.message)
+    if value.need("type", "Type").string().lower() == "dmlserializedgraph":
+        return DxGraph(name, path, execution_flags(value.get("executionFlags")), value.path)
     sizes = {} if free is None else {size: given.unsigned() for size, given in free.members()}
     return DxOnnx(name, path, value.path, {**sizes, **overrides.sizes})
 
 
 def _dispatchable(
     name: str, value: Json, resources: dict[str, Resource], folder: Folder, overrides: Overrides
-) -> DxDispatchable | DxOnnx:
-    refuse_foreign(value)
-    if is_onnx(value):
-        return _onnx(name, value, folder, overrides)
+) -> Dispatchable:
+    if is_file(value):
+        return _file(name, value, folder, overrides)
     compiled = value.get("dmlCompileType")
     if compiled is not None and compiled.string() not in ("DmlCompileOp", "DmlCompileGraph"):
         compiled.fail(f"must be DmlCompileOp or DmlCompileGraph, found {compiled.string()!r}")
@@ -237,7 +248,7 @@ def _named(value: Json, known: dict[str, _Made], what: str) -> _Made:
 
 
 def _command(
-    value: Json, resources: dict[str, Resource], dispatchables: dict[str, DxDispatchable | DxOnnx], overrides: Overrides
+    value: Json, resources: dict[str, Resource], dispatchables: dict[str, Dispatchable], overrides: Overrides
 ) -> Command:
     kind = value.need("type")
     readers: dict[str, Callable[[], Command]] = {
@@ -251,7 +262,7 @@ def _command(
 
 
 def _dispatch(
-    value: Json, resources: dict[str, Resource], dispatchables: dict[str, DxDispatchable | DxOnnx], overrides: Overrides
+    value: Json, resources: dict[str, Resource], dispatchables: dict[str, Dispatchable], overrides: Overrides
 ) -> DispatchCommand:
     groups = value.get("threadGroupCount")  # only HLSL shaders use it: it is checked and ignored
     if groups is not None and len(groups.unsigned_array()) != 3:

@@ -12,7 +12,7 @@ from dml.errors import DMLError
 from dml.files import reading
 from dml.frontends.dxdispatch.document import Json, parse
 from dml.frontends.dxdispatch.files import Folder
-from dml.frontends.dxdispatch.model import is_onnx, read, refuse_foreign
+from dml.frontends.dxdispatch.model import is_file, read
 from dml.frontends.dxdispatch.operators import read_operator
 from dml.validator import validate
 
@@ -66,8 +66,7 @@ def faults_of_file(path: Path, feature_level: DML_FEATURE_LEVEL | str = LATEST) 
 
 def _operator(value: Json, level: DML_FEATURE_LEVEL | str) -> OperatorFaults:
     try:
-        refuse_foreign(value)
-        if is_onnx(value):
+        if is_file(value):
             return OperatorFaults(value.path, "", ())
     except DMLError as error:
         return OperatorFaults(value.path, "", (error,))

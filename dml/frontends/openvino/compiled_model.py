@@ -75,7 +75,7 @@ class CompiledModel:
         self._properties = properties
 
     def __repr__(self) -> str:
-        inputs, outputs = ("\n".join(map(str, ports)) for ports in (self.inputs, self.outputs))
+        inputs, outputs = (",\n".join(map(str, ports)) for ports in (self.inputs, self.outputs))
         return f"<CompiledModel:\ninputs[\n{inputs}\n]\noutputs[\n{outputs}\n]>"
 
     @checked

@@ -106,8 +106,8 @@ class Type(Enum):
         return self.is_signed()
 
     def is_quantized(self) -> bool:
-        """Return whether it is an 8-bit integer type, as quantized models use."""
-        return self in (Type.i8, Type.u8)
+        """Return whether it is an integer type that quantized models use."""
+        return self in (Type.i8, Type.u8, Type.i32)
 
     @property
     def quantized(self) -> bool:

@@ -27,9 +27,7 @@ class Tensor:
             shape, shared_memory = None, shape
         #: The array, in the tensor's shape.
         self.data: npt.NDArray[Any]
-        if isinstance(array, Tensor):
-            self.data = array.data if shared_memory else array.data.copy()
-        elif shape is not None and isinstance(array, Type | type | str | np.dtype):
+        if shape is not None and isinstance(array, Type | type | str | np.dtype):
             sizes = tuple(shape) if isinstance(shape, Shape) else tuple(PartialShape(shape).to_shape())
             self.data = np.zeros(sizes, type_of(array).to_dtype())
         else:

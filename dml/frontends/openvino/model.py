@@ -30,7 +30,7 @@ class Model:
         self.friendly_name = network.name
 
     def __repr__(self) -> str:
-        inputs, outputs = ("\n".join(map(str, ports)) for ports in (self.inputs, self.outputs))
+        inputs, outputs = (",\n".join(map(str, ports)) for ports in (self.inputs, self.outputs))
         return f"<Model: {self.friendly_name!r}\ninputs[\n{inputs}\n]\noutputs[\n{outputs}\n]>"
 
     def __enter__(self) -> Model:
@@ -38,9 +38,6 @@ class Model:
 
     def __exit__(self, *_: object) -> None:
         pass
-
-    def __copy__(self) -> Model:
-        return self.clone()
 
     def __deepcopy__(self, memo: object) -> Model:
         return self.clone()

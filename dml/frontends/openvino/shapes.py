@@ -30,9 +30,8 @@ class Dimension:
     def __str__(self) -> str:
         if self.is_static:
             return str(self.min_length)
-        if self.max_length < 0:
-            return f"{self.min_length}.." if self.min_length else "?"
-        return f"{self.min_length}..{self.max_length}"
+        low, high = self.min_length or "", "" if self.max_length < 0 else self.max_length
+        return f"{low}..{high}" if low or high else "?"
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, int):
@@ -177,8 +176,8 @@ class PartialShape:
         return Shape(item.min_length for item in self)
 
     def get_max_shape(self) -> Shape:
-        """Return the largest sizes; -1 means no limit."""
-        return Shape(item.max_length for item in self)
+        """Return the largest sizes; 2**63 - 1 means no limit."""
+        return Shape(2**63 - 1 if item.max_length < 0 else item.max_length for item in self)
 
     def compatible(self, other: PartialShape) -> bool:
         return len(self) == len(other) and all(a.compatible(b) for a, b in zip(self, other, strict=True))

@@ -199,7 +199,7 @@ WRONG = [
     ({"type": "INVALID"}, [], r"dispatchables\.add"),
     ({"type": "hlsl", "sourcePath": "a.hlsl"}, [], r"add\.type: HLSL shaders are compiled for Direct3D 12"),
     ({"type": "ONNX", "sourcePath": "a.onnx"}, [], r"dispatchables\.add: .*a\.onnx: cannot be read"),
-    ({"type": "dmlSerializedGraph", "sourcePath": "a.bin"}, [], r"serialized graphs are a binary format"),
+    ({"type": "dmlSerializedGraph", "sourcePath": "a.bin"}, [], r"add: .*a\.bin: cannot be read"),
     ({"dmlCompileType": "Graph"}, [], r"dmlCompileType: must be DmlCompileOp or DmlCompileGraph"),
     ({"executionFlags": ["FAST"]}, [], r"executionFlags\[0\]: 'FAST' is not a DML_EXECUTION_FLAGS"),
     ({"desc": {**DESC, "ATensor": {"DataType": "FLOAT32"}}}, [], r"add\.desc\.ATensor: needs a member 'Sizes'"),

@@ -70,7 +70,8 @@ def shapes() -> bytes:
     """Return a model with most folded operators: positions, masks and shapes as exporters compute them from sizes."""
     return parsed(
         """
-        shapes (float[n, s, 8] x) => (float[n, s, 8] y, float[a, b] mask, int64[k] wanted, float[p, q] z) {
+        shapes (float[n, s, 8] x) =>
+               (float[n, s, 8] y, float[a, b] mask, int64[k] wanted, float[p, q] z, int64[c, d] pairs) {
             size = Shape(x)
             rows = Gather(size, i0)
             length = Gather(size, i1)
@@ -117,6 +118,12 @@ def shapes() -> bytes:
             shape3 = Concat<axis = 0>(unknown, width)
             z = Relu(flat)
             unused = Identity(kept)
+            long = Cast<to = 7>(length)
+            both = Concat<axis = 0>(late, late)
+            lane = Unsqueeze(both, first)
+            moved = Add(lane, long)
+            single = Squeeze(moved, first)
+            pairs = Reshape(single, pair)
         }
         """,
         {
@@ -124,6 +131,7 @@ def shapes() -> bytes:
             "first": np.array([0]), "low": np.float32(-3), "places": _rng.random((64, 8), np.float32),
             "eight": np.array([8]), "shift": _rng.random((1, 8), np.float32), "minus": np.array([-1]),
             "far": np.array([2**62]), "unknown": np.array([-1]), "scalar": np.zeros(0, np.int64),
+            "pair": np.array([2, -1]),
         },
     )  # fmt: skip
 

@@ -380,14 +380,12 @@ def _over_bytes(array: Array) -> Array:
 
 
 def sparse_array_of(sparse: Any) -> Array:
-    """Return a SparseTensorProto as a dense array."""
+    """Return a SparseTensorProto, which ONNX has checked, as a dense array."""
     dims, name = tuple(sparse.dims), sparse.values.name
     values, indices = array_of(sparse.values), array_of(sparse.indices)
-    if prod(dims) > _SPARSE_LIMIT or any(size < 0 for size in dims):
+    if prod(dims) > _SPARSE_LIMIT:
         raise DMLError(f"sparse tensor {name!r}: at most {_SPARSE_LIMIT} elements are made dense, found {dims}")
     dense = np.zeros(prod(dims), values.dtype)
     flat = indices if indices.ndim == 1 else indices @ np.array([prod(dims[index + 1 :]) for index in range(len(dims))])
-    if flat.shape != values.shape or (flat.size and not (flat.min() >= 0 and flat.max() < dense.size)):
-        raise DMLError(f"sparse tensor {name!r}: its indices do not fit its values and dimensions {dims}")
     dense[flat] = values
     return dense.reshape(dims)

@@ -131,9 +131,6 @@ class OnnxValue:
     def __sub__(self, other: OnnxValue | float) -> OnnxValue:
         return self._with(op.subtract, other)
 
-    def __rsub__(self, other: float) -> OnnxValue:
-        return binary(op.subtract, self.filled(other), self)
-
     def __mul__(self, other: OnnxValue | float) -> OnnxValue:
         return self._with(op.multiply, other)
 

@@ -74,7 +74,8 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     outputs = _attended(node, fields, positions, key_heads, lengths)
     results: list[OnnxValue | None] = [cast(outputs["OutputTensor"], query.dtype)]
     for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
-        results.append(cast(resized(outputs[name], 2, present), query.dtype))
+        present_dtype = query.dtype if past_key is None else past_key.dtype
+        results.append(cast(resized(outputs[name], 2, present), present_dtype))
     return results
 
 
@@ -257,10 +258,13 @@ def _composed(
         split = split_heads(x, key_heads)
         rows = cache.stored(split)
         before = node.optional(3 + index, rank=4)
-        if in_place and past is not None and before is not None:
-            rows = inserted_in_place(cast(rows, before.dtype), before.shape, past)
-        elif past is not None and before is not None:
-            rows = inserted(rows, resized(before, 2, room), past)
+        if before is not None:
+            rows = cast(rows, before.dtype)
+            if in_place:
+                assert past is not None
+                rows = inserted_in_place(rows, before.shape, past)
+            elif past is not None:
+                rows = inserted(rows, resized(before, 2, room), past)
         presents.append(resized(rows, 2, room))
         keys_values.append(cast(cache.loaded(part(rows, 2, 0, total)), FLOAT32))
     bias = node.optional(10, rank=4)

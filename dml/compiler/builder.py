@@ -345,10 +345,10 @@ def _binding(bounds: Sequence[Bound]) -> StorageBinding:
 
 
 def owns_whole_words(result: Operand) -> bool:
-    """Whether a packed result shares no 32-bit word with other tensors; a slice of a larger tensor may."""
+    """Whether a packed result shares no 32-bit word with other elements; a slice of a larger tensor may."""
     row = DATA_TYPES[result.data_type]
     end = result.base + result.count
-    ends_in_last_word = end * row.bits > (result.region.size - 4) * 8
+    ends_in_last_word = not result.followed and end * row.bits > (result.region.size - 4) * 8
     return result.is_packed and result.base % row.per_word == 0 and (end % row.per_word == 0 or ends_in_last_word)
 
 

@@ -150,11 +150,15 @@ def boxes(sizes: Sequence[int], extents: Sequence[int]) -> Iterator[Box]:
 
 def narrow(operand: Operand, axes: Sequence[int], box: Box) -> Operand:
     """Return the operand's part along these axes."""
-    sizes, base = list(operand.sizes), operand.base
+    sizes, base, followed = list(operand.sizes), operand.base, operand.followed
+    shares_words = DATA_TYPES[operand.data_type].per_word > 1
     for axis, (start, size) in zip(axes, box, strict=True):
+        step = operand.steps[axis]
+        if shares_words and (start > 0 if step < 0 else start + size < sizes[axis]):
+            followed = True
         sizes[axis] = size
-        base += start * operand.steps[axis]
-    return fast_replace(operand, sizes=tuple(sizes), base=base)
+        base += start * step
+    return fast_replace(operand, sizes=tuple(sizes), base=base, followed=followed)
 
 
 def within_whole(part: Operand, axes: Sequence[int], box: Box, sizes: Sequence[int]) -> Operand:

@@ -88,6 +88,8 @@ class Operand:
     epilogue: Epilogue | None = None
     #: Whether products choose their kernel as for constant weights, though each run computes the elements.
     as_weights: bool = False
+    #: Whether elements of the same tensor outside the view may follow its last one in the same 32-bit word.
+    followed: bool = False
 
     @property
     def rank(self) -> int:

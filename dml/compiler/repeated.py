@@ -130,7 +130,8 @@ def _key(value: OperandOrArray, numbers: dict[Region, int]) -> Hashable:
     if epilogue is not None:
         others = tuple([(_key(own.operand, numbers), own.steps) for own in epilogue.operands])
         finish = expression_key(epilogue.expression), others, epilogue.origin, epilogue.computed_type
-    return number, region.size, value.is_static, value.data_type, value.sizes, value.strides, value.base, finish
+    layout = value.sizes, value.strides, value.base, value.followed
+    return number, region.size, value.is_static, value.data_type, *layout, finish
 
 
 def _stand_in(region: Region, number: int) -> Region:

@@ -24,7 +24,7 @@ from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
 from dml.graph.operations import one_hot
 from dml.graph.reading import read_graph
-from harness import Array, assert_exact, like, random, run, tensor
+from harness import Array, assert_exact, like, random, run, run_on, tensor
 from sample_descriptors import NAMES, sample
 from sample_runs import UNTOUCHED, elements, run_sample, tensors
 
@@ -167,6 +167,17 @@ def test_a_row_of_odd_bytes(seen_as: SeenAs, most: int) -> None:
     x = random(np.random.default_rng(3), "UINT8", (1, 1, 1, 1021), 0, 255)
     desc = dml.DML_CAST_OPERATOR_DESC(like(x), tensor("INT8", x.shape))
     assert_same(seen_as, desc, {"InputTensor": x}, most)
+
+
+def test_in_place_a_part_leaves_the_bytes_that_the_next_one_reads(seen_as: SeenAs) -> None:
+    """Its last word, the last one that its dispatch binds, has elements of both."""
+    a, b = (np.random.default_rng(seed).integers(0, 256, (18, 52), np.uint8) for seed in (0, 1))
+    packed, columns = (dml.DML_BUFFER_TENSOR_DESC("UINT8", a.shape, strides) for strides in (None, (1, 18)))
+    device = seen_as(**binding(64))
+    buffer = device.create_buffer(a)
+    desc = dml.DML_ELEMENT_WISE_MAX_OPERATOR_DESC(ATensor=packed, BTensor=columns, OutputTensor=packed)
+    run_on(device, desc, [buffer, device.create_buffer(b.T.copy())], [buffer])
+    assert_exact(buffer.read(np.uint8, a.size).reshape(a.shape), np.maximum(a, b))
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "UINT8"])

@@ -54,10 +54,11 @@ def test_a_dense_block_copies_only_its_input(device, form, dtype, batch, copies)
     np.testing.assert_allclose(found, expected(x, filters), rtol=0, atol=1e-5 if dtype == "float32" else 1e-2)
 
 
-@pytest.mark.parametrize("size", [3, 15, 16])
-def test_parts_that_share_words(device, size):
-    """In rows of bytes, the outer join must not overwrite bytes of words that the inner join has written."""
-    arrays = [np.arange(k, k + size, dtype=np.uint8)[None] for k in (10, 50, 90)]
+@pytest.mark.parametrize("sizes", [(3, 3, 3), (15, 15, 15), (16, 16, 16), (5, 1, 1)])
+def test_parts_that_share_words(device, sizes):
+    """In rows of bytes, the outer join must not overwrite bytes of words that the inner join has written; (5, 1, 1):
+    nor those of its last word."""
+    arrays = [np.arange(k, k + size, dtype=np.uint8)[None] for k, size in zip((10, 50, 90), sizes, strict=True)]
     b = Builder(device)
     first, *others = (b.input(f"x{k}", array.shape, "uint8") for k, array in enumerate(arrays))
     inner = op.join(others, 1)

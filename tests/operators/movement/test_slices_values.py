@@ -7,7 +7,7 @@ import pytest
 from movement_cases import TYPES, TYPES_AND_LAYOUTS, as_read, cycled, like, numbers, output, run
 
 import dml
-from harness import assert_exact
+from harness import assert_exact, run_on
 
 SQUARE = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
 
@@ -217,6 +217,16 @@ def test_split_and_join_every_dimension_count(device, rank):
     for part, right in zip(parts, expected, strict=True):
         assert_exact(part, right)
     assert_exact(run(device, join_of(expected, rank - 1), {"InputTensors": expected})["OutputTensor"], x)
+
+
+def test_a_joined_byte_leaves_the_gap_after_it(device):
+    """The last two elements share a word."""
+    parts = [np.array([value], np.uint8) for value in (1, 2, 3, 4)]
+    joined = dml.DML_BUFFER_TENSOR_DESC("UINT8", (4,), (2,))
+    desc = dml.DML_JOIN_OPERATOR_DESC(InputTensors=[like(part) for part in parts], OutputTensor=joined, Axis=0)
+    buffer = device.create_buffer(np.full(8, 9, np.uint8))
+    run_on(device, desc, [device.create_buffer(np.repeat(part, 4)) for part in parts], [buffer])
+    assert_exact(buffer.read(np.uint8, 7), np.array([1, 9, 2, 9, 3, 9, 4], np.uint8))
 
 
 # --- tile

@@ -17,7 +17,7 @@ from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.operators.movement.fold import copy_windows
 from dml.compiler.operators.movement.views import window
 from dml.compiler.parts import boxes, narrow
-from dml.compiler.program import Operand
+from dml.compiler.program import Operand, fast_replace
 from dml.compiler.scalar import Expression, Leaf, node, substitute
 from dml.compiler.selection.convolution import ROW_BLOCK, Three, goes_by_blocks
 from dml.tensors import packed_strides
@@ -128,4 +128,4 @@ def from_blocks(
         steps = (*result.strides[:2], *own, *(stride * step for stride, step in zip(own, strides, strict=True)))
         base = sum(start * stride for (start, _), stride in zip(box, own, strict=True))
         operands = [values] if bias is None else [values, bias]
-        apply(builder, finish, result.view(values.sizes, steps, base), operands)
+        apply(builder, finish, fast_replace(result.view(values.sizes, steps, base), followed=True), operands)

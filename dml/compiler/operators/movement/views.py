@@ -15,7 +15,8 @@ from dml import enums, shapes
 from dml.compiler.apply import apply, raw
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
-from dml.compiler.program import Operand
+from dml.compiler.parts import narrow
+from dml.compiler.program import Operand, fast_replace
 from dml.compiler.scalar import Constant, node
 from dml.tensors import DML_SCALAR_UNION, nearest_float
 
@@ -33,13 +34,12 @@ def window(operand: Operand, offsets: Sequence[int], sizes: Sequence[int], steps
     """View every ``steps``-th element starting at ``offsets``, ``sizes`` of them; steps may be negative."""
     base = sum(offset * stride for offset, stride in zip(offsets, operand.strides, strict=True))
     strides = tuple(step * stride % 2**32 for step, stride in zip(steps, operand.strides, strict=True))
-    return operand.view(tuple(sizes), strides, base)
+    return fast_replace(operand.view(tuple(sizes), strides, base), followed=True)
 
 
 def part(operand: Operand, axis: int, offset: int, size: int) -> Operand:
     """View ``size`` elements along one dimension, starting at ``offset``."""
-    sizes = shapes.with_size(operand.sizes, axis, size)
-    return operand.view(sizes, operand.strides, offset * operand.strides[axis])
+    return narrow(operand, (axis,), ((offset, size),))
 
 
 def parts(operand: Operand, axis: int, sizes: Iterable[int]) -> list[Operand]:

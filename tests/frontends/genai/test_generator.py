@@ -602,6 +602,35 @@ def test_caches_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device)
         og.Model(tmp_path, device=device)
 
 
+@pytest.mark.parametrize("share", [True, False])
+def test_positions_are_counted_without_padding(folder: Path, tmp_path: Path, device: dml.Device, share: bool) -> None:
+    """A decoder that adds each token's position, and the past's length a hundred times, to its logits."""
+    example("chat").write_folder(tmp_path)
+    proto, config = onnx.load(tmp_path / "model.onnx"), json.loads((tmp_path / "genai_config.json").read_text())
+    for name, sizes in (("position_ids", ["batch_size", "sequence_length"]), ("past_sequence_length", [1])):
+        proto.graph.input.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, sizes))
+        config["model"]["decoder"]["inputs"][name] = name
+    proto.graph.node[-1].output[0] = "logits0"
+    proto.graph.initializer.extend(
+        onnx.numpy_helper.from_array(np.array(array), name) for name, array in (("last", [-1]), ("hundred", 100))
+    )
+    proto.graph.node.extend(onnx.parser.parse_graph("""g () => () {
+        p = Unsqueeze(position_ids, last) h = Mul(past_sequence_length, hundred)
+        s = Add(p, h) f = Cast<to = 1>(s) logits = Add(logits0, f) }""").node)  # fmt: skip
+    onnx.save(proto, tmp_path / "model.onnx")
+    (tmp_path / "genai_config.json").write_text(json.dumps(config))
+    models = [og.Model(path, device=device) for path in (folder, tmp_path)]
+    plain, counted = (generator(one, batch_size=2, past_present_share_buffer=share) for one in models)
+    pad, past = models[0].config.token("pad_token_id"), 0
+    prompts = [[3, 14, 15], [9, pad, pad]]
+    for tokens, positions in ((prompts, [2, 0]), ([[40, 41], [42, 43]], [4, 2]), ([[44], [45]], [5, 3])):
+        plain.append_tokens(tokens)
+        counted.append_tokens(tokens)
+        wanted = plain.get_logits()[:, 0] + np.array(positions)[:, None] + 100 * past
+        np.testing.assert_allclose(counted.get_logits()[:, 0], wanted, rtol=1e-5, atol=1e-4)
+        past += len(tokens[0])
+
+
 def test_further_inputs_are_given(folder: Path, tmp_path: Path, device: dml.Device) -> None:
     """The error names the input that Generator cannot fill; after the program sets it, the run succeeds."""
     example("chat").write_folder(tmp_path)

@@ -457,6 +457,42 @@ def test_text_and_chat(model: og.Model) -> None:
         tokenizer.apply_chat_template("[]", template_str="{{ messages.__class__.__mro__ }}")
 
 
+def test_providers_and_runtime_options(folder: Path, device: dml.Device) -> None:
+    config = og.Config(folder)
+    config.append_provider("cuda")
+    config.set_provider_option("cuda", "device_id", "99")
+    config.clear_providers()
+    config.append_provider("dml")
+    for index in (99, device.vulkan.index):
+        config.set_provider_option("dml", "device_id", str(index))
+    config.set_provider_option("cpu", "threads", "1")
+    model = og.Model(config)
+    assert (model.device_type, model.device.vulkan.index) == ("DML", device.vulkan.index)
+    generation = written(model, max_length=7)
+    parameters = og.GeneratorParams(model)
+    parameters.set_search_options(max_length=9, top_k=3)
+    assert {"max_length": 9, "top_k": 3}.items() <= parameters.get_search_options().items()
+    first = list(generation.get_sequence(0))
+    generation.rewind_to(5)
+    generation.set_runtime_option("terminate_session", "1")
+    with pytest.raises(dml.DMLError, match="the session was terminated"):
+        generation.generate_next_token()
+    generation.set_runtime_option("terminate_session", "0")
+    generation.generate_next_token()
+    assert list(generation.get_sequence(0)) == first[:6]
+    with pytest.raises(dml.DMLError, match="the only option is terminate_session, found 'x'"):
+        generation.set_runtime_option("x", "1")
+
+
+def test_token_ids(folder: Path, model: og.Model) -> None:
+    vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    tokenizer = og.Tokenizer(model)
+    for text in list(vocabulary)[:40]:
+        assert tokenizer.to_token_id(text) == vocabulary[text]
+    assert tokenizer.to_token_id("no such token") == -1
+    assert list(tokenizer.eos_token_ids) == model.config.values["model"]["eos_token_id"]
+
+
 def test_options_that_cannot_be(model: og.Model) -> None:
     for options, message in [
         ({"nonsense": 1}, "no option 'nonsense'"),

@@ -49,8 +49,6 @@ def needed_levels(
             f"needed_level: takes an operator's description, a DML_GRAPH_DESC or a path, found {type(what).__name__}"
         )
     path = Path(what)
-    if path.suffix.lower() == ".bin":
-        return _of_serialized(path)
     return _of_json(path) if path.suffix.lower() == ".json" else _of_model(path)
 
 
@@ -81,12 +79,6 @@ def _of_json(path: Path) -> list[NeededLevel]:
                 raise faults[0]
             found.append(_of(desc))
     return found
-
-
-def _of_serialized(path: Path) -> list[NeededLevel]:
-    from dml.frontends.dxdispatch.serialized import read_graph
-
-    return [_of(node.content) for node in read_graph(path).nodes if isinstance(node.content, OperatorDesc)]
 
 
 def _of_model(path: Path) -> list[NeededLevel]:

@@ -74,7 +74,7 @@ def open_file(path: Path, device: Device, options: Options) -> Runnable:
 
 
 def explain_file(path: Path, device: Device, options: Options) -> Explanation:
-    """Return the operators of each node of an ONNX model or layer of an OpenVINO IR model.
+    """Return the operators of each node of an ONNX model or serialized graph, or layer of an OpenVINO IR model.
 
     options: inputs whose values or sizes matter; others are zeros. Raises DMLError for another suffix, and if the
     model cannot be read or compiled.
@@ -88,4 +88,8 @@ def explain_file(path: Path, device: Device, options: Options) -> Explanation:
         from dml.frontends.openvino.command import explain as explain_layers
 
         return explain_layers(path, device, options.arrays(), options.sizes)
-    raise DMLError(f"{path}: only .onnx and OpenVINO's .xml are explained, found the suffix {path.suffix!r}")
+    if path.suffix.lower() == ".bin":
+        from dml.frontends.dxdispatch.serialized import explain_graph
+
+        return explain_graph(path)
+    raise DMLError(f"{path}: only .onnx, .xml and .bin are explained, found the suffix {path.suffix!r}")

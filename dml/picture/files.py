@@ -12,7 +12,7 @@ from .model import Picture
 
 
 def picture_of(path: Path, device: Device, options: Options, *, profile: bool = False) -> Picture:
-    """Draw an ONNX model, or an OpenVINO IR model as its graph of DirectML operators.
+    """Draw an ONNX model, a serialized graph, or an OpenVINO IR model as its graph of DirectML operators.
 
     options: inputs whose values or sizes matter; others are zeros. profile: run the model and show each kernel's time.
     Raises DMLError for another suffix, or if the model cannot be read or compiled.
@@ -34,4 +34,13 @@ def picture_of(path: Path, device: Device, options: Options, *, profile: bool = 
         model, _ = static_model(whole(read_model(path).compile(device)), inputs, options.sizes)
         times = model.compiled.profile(model.prepare(with_zeros(model, inputs))) if profile else ()
         return graph_picture(model.graph, model.compiled, device, path.name, times)
-    raise DMLError(f"{path}: only .onnx and OpenVINO's .xml are drawn, found the suffix {path.suffix!r}")
+    if path.suffix.lower() == ".bin":
+        from dml.frontends.dxdispatch.serialized import read_graph
+
+        from .graph import graph_picture
+
+        graph = read_graph(path)
+        desc = graph.desc(device, path.parent)
+        compiled = device.compile_graph(desc)
+        return graph_picture(desc, compiled, device, path.name, compiled.profile(graph.zeros()) if profile else ())
+    raise DMLError(f"{path}: only .onnx, .xml and .bin are drawn, found the suffix {path.suffix!r}")

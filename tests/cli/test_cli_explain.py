@@ -226,4 +226,4 @@ def test_another_format_is_refused(explain: Any, tmp_path: Path) -> None:
     (tmp_path / "m.txt").touch()
     result = explain(tmp_path / "m.txt")
     assert result.exit_code == 1
-    assert "only .onnx and OpenVINO's .xml are explained, found the suffix '.txt'" in result.output
+    assert "only .onnx, .xml and .bin are explained, found the suffix '.txt'" in result.output

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "dml explain model.onnx --html page.html --profile", "dml explain model.xml --json --profile",
 )  # fmt: skip
 def explain(
-    model: Annotated[Path, typer.Argument(help="The model: .onnx, or OpenVINO's .xml.")],
+    model: Annotated[Path, typer.Argument(help="The model: .onnx, OpenVINO's .xml, or a serialized graph, .bin.")],
     device: DeviceOption = "",
     input: Annotated[
         list[str] | None, typer.Option(help="An input whose values or sizes matter, name=file.npy; repeatable.")

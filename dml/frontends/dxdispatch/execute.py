@@ -19,7 +19,6 @@ from dml.errors import HRESULT, DMLError
 from dml.files import write_whole
 from dml.frontends.dxdispatch import images
 from dml.frontends.dxdispatch.document import placed
-from dml.frontends.dxdispatch.files import Folder
 from dml.frontends.dxdispatch.model import (
     Bindings,
     DispatchCommand,
@@ -174,7 +173,7 @@ class Session:
 
     def _prepare_graph(self, dispatchable: DxGraph) -> _Ready:
         graph = read_graph(dispatchable.source)
-        desc = graph.desc(self.device, Folder(dispatchable.source.parent))
+        desc = graph.desc(self.device, dispatchable.source.parent)
         compiled = self.device.compile_graph(desc, dispatchable.flags)
         inputs, outputs = ([(name, 1) for name in names] for names in (graph.inputs, graph.outputs))
         sizes = {name: tensor.TotalTensorSizeInBytes for name, tensor in graph.tensors().items()}

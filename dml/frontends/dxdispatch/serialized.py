@@ -14,7 +14,10 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dml import descriptors as d
+from dml.api.arrays import Array
 from dml.api.device import Device
 from dml.descriptors.base import FieldInfo, OperatorDesc, operators
 from dml.enums import DML_OPERATOR_TYPE, DML_TENSOR_DATA_TYPE
@@ -22,8 +25,9 @@ from dml.errors import DMLError
 from dml.files import reading
 from dml.frontends.dxdispatch.files import Folder
 from dml.frontends.dxdispatch.flatbuffer import Table
+from dml.frontends.summary import Explained, Explanation, operators_of
 from dml.stored import Stored, mapped
-from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D
+from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, numpy_dtype
 
 
 class _Node(IntEnum):
@@ -92,7 +96,16 @@ class SerializedGraph:
                     found.update((name, tensor) for name, tensor in zip(names, _flat(fields), strict=False) if tensor)
         return found
 
-    def desc(self, device: Device, folder: Folder) -> d.DML_GRAPH_DESC:
+    def zeros(self) -> dict[str, Array]:
+        """Return an array of zeros for each input that an operator reads."""
+        tensors = self.tensors()
+        return {
+            name: np.zeros(tensors[name].Sizes, numpy_dtype(tensors[name].DataType))
+            for name in self.inputs
+            if name in tensors
+        }
+
+    def desc(self, device: Device, folder: Path) -> d.DML_GRAPH_DESC:
         """Return the graph for ``compile_graph``. folder: contains the files of its constants.
 
         Raises DMLError for an invalid operator, an edge that comes from nowhere, or a missing file.
@@ -112,7 +125,7 @@ class SerializedGraph:
             d.DML_OUTPUT_GRAPH_EDGE_DESC(*_producer(producers, name, "the graph's output"), index, name)
             for index, name in enumerate(self.outputs)
         ]
-        nodes = tuple(_node(number, node, device, folder) for number, node in enumerate(self.nodes))
+        nodes = tuple(_node(number, node, device, Folder(folder)) for number, node in enumerate(self.nodes))
         return d.DML_GRAPH_DESC(
             len(self.inputs),
             len(self.outputs),
@@ -135,6 +148,13 @@ def read_graph(path: Path) -> SerializedGraph:
         raise DMLError(f"{path}: {error.message}", error.hresult) from None
     except (struct.error, ValueError, IndexError, TypeError, OverflowError, RecursionError) as error:
         raise DMLError(f"{path}: this is not a serialized graph: {error}") from None
+
+
+def explain_graph(path: Path) -> Explanation:
+    """Return the feature level of each operator. Raises DMLError as ``read_graph`` does."""
+    nodes = [(node.name, node.content) for node in read_graph(path).nodes]
+    rows = [Explained(name, *operators_of([desc])) for name, desc in nodes if isinstance(desc, OperatorDesc)]
+    return Explanation(rows, [], {})
 
 
 def _read_node(number: int, node: Table) -> SerializedNode:

@@ -16,6 +16,9 @@ import dml
 from dml.errors import DMLError
 from dml.frontends.dxdispatch import Session, load
 from dml.frontends.dxdispatch.serialized import read_graph
+from dml.frontends.options import Options
+from dml.frontends.running import explain_file
+from dml.picture.files import picture_of
 from frontends.dxdispatch.serialized_graphs import Node, Writer, names
 from harness import tensor
 from sample_descriptors import NAMES, sample
@@ -87,6 +90,18 @@ def test_a_graph_runs_alone_on_zeros(device: dml.Device, tmp_path: Path) -> None
     said: list[str] = []
     Session(load(written(tmp_path)), device, say=said.append).run()
     assert said[0].startswith("Dispatch 'Partition_0'")
+
+
+@pytest.mark.device
+def test_a_graph_is_explained_and_drawn(device: dml.Device, tmp_path: Path) -> None:
+    path = written(tmp_path)
+    rows = explain_file(path, device, Options()).rows
+    assert [(row.node, row.operators) for row in rows] == [
+        ("add", ["ELEMENT_WISE_ADD"]), ("scale", ["ELEMENT_WISE_IDENTITY"]), ("again", ["ELEMENT_WISE_ADD"])
+    ]  # fmt: skip
+    picture = picture_of(path, device, Options(), profile=True)
+    assert [node.name for node in picture.nodes] == ["x", "add", "scale", "again", "y", "z"]
+    assert all(kernel.nanoseconds for kernel in picture.kernels if not kernel.once)
 
 
 @pytest.mark.device

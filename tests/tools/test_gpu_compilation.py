@@ -112,11 +112,24 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert load("intel", tmp_path) == Record()
 
 
+def test_figures_are_known_of_one_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that was slow to compile is compiled again, so that the next check fails, too."""
+    found = report(replace(FIGURES, digest=5))
+    found.kernels["ADD: vector"] = replace(FIGURES, milliseconds=2001.0, digest=6)
+    save("amd", renewed(Record(), [found]), tmp_path)
+    monkeypatch.setattr(record, "load", partial(load, folder=tmp_path))
+    known = record.known("amd", "navi21", "26.1.6")
+    assert {name: held.digest for name, held in known.items()} == {"GEMM: gemm/shared": 5, "ADD: vector": 0}
+    assert row(known["GEMM: gemm/shared"]) == row(found.kernels["GEMM: gemm/shared"])
+    assert record.known("amd", "navi21", "26.1.7") == record.known("amd", "vega10", "26.1.6") == {}
+
+
 @pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.name)
 def test_the_committed_record(vendor: drivers.Vendor, tmp_path: Path) -> None:
     """The record has each chip that CI checks, in the format of --record, so that diffs show only changes."""
     known = load(vendor.name)
     assert {*vendor.usual} <= {*known.figures} <= {*vendor.chips}
+    assert all(rows[-1] for chip in vendor.usual for rows in known.figures[chip].values()), "digests are missing"
     if known.figures:
         save(vendor.name, known, tmp_path)
         file = f"{vendor.name}.json"
@@ -299,10 +312,11 @@ def test_a_chip_that_a_driver_does_not_know() -> None:
 def test_products_keep_their_sums_in_registers(vendor: drivers.Vendor) -> None:
     """Vendors' compilers keep the sums in registers, on the targets that their drivers report."""
     wanted = ("GEMM 99x301x61", "MATRIX_MULTIPLY_INTEGER 512x512x512", "MULTIHEAD_ATTENTION 8 heads, 256x64")
+    chosen = [workload for workload in workloads() if workload.name in wanted]
     try:
         installed = vendor.find()
         target = target_of_chip(vendor, vendor.usual[0])
-        made = compile_chip(vendor, installed, vendor.usual[0], [w for w in workloads() if w.name in wanted])
+        made = compile_chip(vendor, installed, vendor.usual[0], chosen)
     except NoDriverError as error:
         pytest.skip(str(error))
     assert target.device_class in (DeviceClass.DISCRETE, DeviceClass.INTEGRATED)
@@ -312,3 +326,12 @@ def test_products_keep_their_sums_in_registers(vendor: drivers.Vendor) -> None:
     assert made.seconds > made.lowering > 0
     assert not [name for name, found in made.kernels.items() if found.does_spill]
     assert all(found.instructions > 0 and found.registers > 0 for found in made.kernels.values())
+
+    changed, *same = made.kernels
+    known = {**made.kernels, changed: replace(made.kernels[changed], instructions=1, digest=1)}
+    again = compile_chip(vendor, installed, vendor.usual[0], chosen, known=lambda *_: known)
+    assert again.known == len(same)
+    assert {name: row(found) for name, found in again.kernels.items()} == {
+        name: row(found) for name, found in made.kernels.items()
+    }
+    assert all(again.kernels[name] is made.kernels[name] for name in same)

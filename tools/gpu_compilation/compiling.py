@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from dml.compiler.program import Dispatch
 from dml.compiler.target import DeviceClass, Target
 from dml.errors import DMLError
 from dml.glslang import compile_many
+from dml.runtime import features
 from dml.runtime.devices import VulkanDevice
 from tools.gpu_compilation.drivers import Installation, NoDriverError, Vendor, mesa
 from tools.gpu_compilation.figures import Figures
@@ -45,8 +46,8 @@ _lowering = threading.Lock()
 class Report:
     """A chip's results.
 
-    mesa: the driver's version. kernels: figures by name. refused: kernel or workload -> error. workloads: their number.
-    lowering: CPU seconds until the SPIR-V was ready.
+    mesa: the driver's version. kernels: figures by name. refused: kernel or workload -> error. known: number of kernels
+    that were not compiled again. workloads: their number. lowering: CPU seconds until the SPIR-V was ready.
     """
 
     vendor: str
@@ -54,6 +55,7 @@ class Report:
     mesa: str
     kernels: dict[str, Figures] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    known: int = 0
     workloads: int = 0
     lowering: float = 0.0
 
@@ -142,22 +144,43 @@ def _identified(device: VulkanDevice, vendor: Vendor, chip: str) -> VulkanDevice
     return device if found is None else replace(device, target=replace(device.target, device=found))
 
 
-def compile_chip(
-    vendor: Vendor, installation: Installation, chip: str, workloads: Sequence[Workload], *, loops: bool = False
-) -> Report:
-    """Compile the workloads' kernels for a chip. loops: also count the instructions of innermost loops.
+#: Vendor, chip and version of Mesa -> figures by kernel
+Known = Callable[[str, str, str], Mapping[str, Figures]]
 
-    Raises NoDriverError if the driver cannot open the chip."""
+
+def compile_chip(
+    vendor: Vendor,
+    installation: Installation,
+    chip: str,
+    workloads: Sequence[Workload],
+    *,
+    loops: bool = False,
+    known: Known = lambda *_: {},
+) -> Report:
+    """Compile the workloads' kernels for a chip, except those with the digest of their ``known`` figures.
+
+    loops: also count the instructions of innermost loops. Raises NoDriverError if the driver cannot open the chip."""
     with _started(vendor, installation, chip, loops=loops) as worker:
         report = Report(vendor.name, chip, _version(worker.device.driver), workloads=len(workloads))
         with _lowering:
             start = time.process_time()
-            left = list(named_kernels(workloads, target_of(worker.device), report.refused).items())
+            named = named_kernels(workloads, target_of(worker.device), report.refused)
             report.lowering = time.process_time() - start
+        opening = features.opening(worker.device.target.features, worker.device.api_version)
+        digests = {name: kernel.digest(opening) for name, kernel in named.items()}
+        same = {
+            name: found
+            for name, found in known(vendor.name, chip, report.mesa).items()
+            if found.digest == digests.get(name)
+        }
+        left = [item for item in named.items() if item[0] not in same]
         _compile_some(worker, left, report)
     while left:
         with _started(vendor, installation, chip, loops=loops) as worker:
             _compile_some(worker, left, report)
+    compiled = {name: replace(found, digest=digests[name]) for name, found in report.kernels.items()}
+    report.known = len(same)
+    report.kernels = {name: found for name in named if (found := same.get(name) or compiled.get(name))}
     return report
 
 

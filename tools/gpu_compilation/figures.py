@@ -18,7 +18,7 @@ class Figures:
     vendor's measure: waves per SIMD (AMD), warps per multiprocessor (NVIDIA), waves per core (Qualcomm), invocations
     per core (Apple), SIMD width (Intel), threads per processor (Broadcom), 2 for all threads of a core and 1 for half
     of them (ARM). cycles: the driver's estimate, 0 if it has none. loop: the innermost loop with the most
-    multiply-adds, where machine code was requested.
+    multiply-adds, where machine code was requested. digest: the kernel's (see ``Kernel.digest``).
     """
 
     instructions: int
@@ -30,6 +30,7 @@ class Figures:
     cycles: int = 0
     milliseconds: float = 0.0
     loop: Loop = NO_LOOP
+    digest: int = 0
 
     @property
     def does_spill(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dml.pages import render
 from tools.gpu_compilation.figures import STATISTICS
-from tools.gpu_compilation.record import COLUMNS, Record, Row
+from tools.gpu_compilation.record import SHOWN, Record, Row
 
 
 def html(records: Mapping[str, Record]) -> str:
@@ -19,12 +19,12 @@ def html(records: Mapping[str, Record]) -> str:
             "vendor": vendor,
             "chip": chip,
             "mesa": record.mesa[chip],
-            "rows": [kernels.get(name) for name in names],
+            "rows": [kernels[name][: len(SHOWN)] if name in kernels else None for name in names],
         }
         for vendor, record in records.items()
         for chip, kernels in record.figures.items()
     ]
-    data = {"columns": COLUMNS, "kernels": names, "chips": chips}
+    data = {"columns": SHOWN, "kernels": names, "chips": chips}
     title = "Kernels through every vendor's compiler"
     return render(__package__, "chips.html", data, styles=["chips.css"], scripts=["chips.js"], context={"title": title})
 
@@ -49,7 +49,7 @@ def _lines(records: Mapping[str, Record]) -> Iterator[list[str]]:
 def _cell(vendor: str, rows: Iterable[Row], column: str, summary: Callable[[list[int]], int]) -> str:
     if column not in STATISTICS[vendor]:
         return ""
-    index = COLUMNS.index(column)
+    index = SHOWN.index(column)
     return f"{summary([row[index] for row in rows]):,}"
 
 

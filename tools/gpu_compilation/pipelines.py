@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,11 @@ class Kernel:
     buffers: int
     push_words: int
     uniform: bool = False
+
+    def digest(self, opening: object) -> int:
+        """Return 32 bits of a hash of what the compiler receives. opening: what the device is created with."""
+        rest = repr((self.buffers, self.push_words, self.uniform, opening)).encode()
+        return int.from_bytes(hashlib.sha256(self.spirv + rest).digest()[:4], "little")
 
 
 class PipelineCompiler:

@@ -13,8 +13,9 @@ from tools.gpu_compilation.drivers import vendor_of
 from tools.gpu_compilation.figures import Figures
 
 FOLDER = Path(__file__).with_name("recorded")
-#: The recorded figures of a kernel, in this order.
-COLUMNS = ("instructions", "registers", "spills", "scratch", "occupancy", "cycles")
+#: The recorded figures of a kernel, in this order; then its digest, 0 if the next check has to compile it.
+SHOWN = ("instructions", "registers", "spills", "scratch", "occupancy", "cycles")
+COLUMNS = (*SHOWN, "digest")
 #: Columns whose growth fails the check, and the absolute growth that is always allowed, because compilers allocate
 #: registers and pad instructions in steps.
 GROWS = {"instructions": 16, "registers": 8, "spills": 0, "scratch": 0}
@@ -49,7 +50,15 @@ class Verdict:
 
 
 def row(figures: Figures) -> Row:
-    return tuple(getattr(figures, column) for column in COLUMNS)
+    digest = figures.digest if figures.milliseconds <= SLOW else 0
+    return (*(getattr(figures, column) for column in SHOWN), digest)
+
+
+def known(vendor: str, chip: str, mesa: str) -> dict[str, Figures]:
+    """Return a chip's recorded figures by kernel, if they are of this driver."""
+    found = load(vendor)
+    rows = found.figures.get(chip, {}) if found.mesa.get(chip) == mesa else {}
+    return {name: Figures(**dict(zip(COLUMNS, held, strict=True))) for name, held in rows.items()}
 
 
 def judge(report: Report, record: Record) -> Verdict:

@@ -43,6 +43,13 @@ CASES: dict[str, tuple[str, str, int, dict[str, Array | None], list[tuple[int, A
         [(4, FLOAT)], {"pooled_shape": [2, 3], "spatial_scale": 0.5},
     ),
     "no-largest": ("TopK", "", 17, {"x": floats(2, 5), "k": np.array([0])}, [(2, FLOAT), (2, LONG)], {}),
+    **{
+        f"{op}-of-a-scalar": (op, "", 18, {"x": np.array(-1.5, FLOAT)}, [(0, FLOAT)], {})
+        for op in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp")
+    },
+    "expanded-scalar": (
+        "Expand", "", 18, {"x": np.array(-1.5, FLOAT), "shape": np.zeros(0, LONG)}, [(0, FLOAT)], {},
+    ),
     "no-steps": (
         "TensorScatter", "", 24, {"x": floats(2, 3, 4), "new": floats(2, 0, 4), "first": np.array([0, 1])},
         [(3, FLOAT)], {"axis": 1},

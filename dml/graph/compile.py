@@ -235,7 +235,7 @@ class _Compiler:
         for (port, value), view in zip(filter(None, node.inputs), join_views(desc, whole), strict=True):
             if value in places and same_places(places[value][0], view):
                 continue
-            if value in copied and same_places(copied[value], view):
+            if value in copied and same_places(copied[value][0], view):
                 if value in self.moved:
                     continue
                 self.moved.add(value)

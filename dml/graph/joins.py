@@ -22,11 +22,12 @@ class JoinPlan:
     """The placement of values in joined tensors. places: value (a join's result may be one) -> its operand there, and
     its producer's description.
 
-    copied: value that cannot be written in place -> the operand to which the first join that needs it copies it.
+    copied: value that cannot be written in place -> the operand to which the first join that needs it copies it, and
+    its description there.
     """
 
     places: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = field(default_factory=dict)
-    copied: dict[Value, Operand] = field(default_factory=dict)
+    copied: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = field(default_factory=dict)
 
 
 def plan_joins(graph: Graph, written: Callable[[Port, Value], Operand]) -> JoinPlan:
@@ -62,19 +63,22 @@ def _plan_join(
         if _is_writable(part, seen.tensor, view):
             plan.places[part] = view, seen.tensor
         else:
-            plan.copied.setdefault(part, view)
+            plan.copied.setdefault(part, (view, seen.tensor))
 
 
 def _inside_another(
     plan: JoinPlan, desc: DML_JOIN_OPERATOR_DESC, entries: Sequence[tuple[Port, Value]]
 ) -> Operand | None:
     """Return the joined tensor as a view of a later join's if its inputs are contiguous there; else None."""
-    lie = [plan.places[value][0] if value in plan.places else plan.copied.get(value) for _, value in entries]
-    if lie[0] is None:
-        return None
+    lie: list[Operand] = []
+    for seen, value in entries:
+        place = plan.places.get(value) or plan.copied.get(value)
+        if place is None or not same_layout(place[1], seen.tensor):
+            return None
+        lie.append(place[0])
     whole = lie[0].view(desc.OutputTensor.Sizes, lie[0].strides)
     views = join_views(desc, whole)
-    found = all(own is not None and same_places(own, view) for own, view in zip(lie, views, strict=True))
+    found = all(same_places(own, view) for own, view in zip(lie, views, strict=True))
     return whole if found else None
 
 

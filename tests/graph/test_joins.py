@@ -65,3 +65,18 @@ def test_parts_that_share_words(device, size):
     found = compiled.dispatch({f"x{k}": array for k, array in enumerate(arrays)})
     np.testing.assert_array_equal(found["inner"], ~np.concatenate(arrays[1:], 1))
     np.testing.assert_array_equal(found["outer"], np.concatenate(arrays, 1))
+
+
+@pytest.mark.parametrize("order", [("as is", "turned"), ("turned", "as is"), ("as is", "flat"), ("flat", "as is")])
+def test_joins_that_see_the_same_values_in_different_layouts(device, order):
+    """The later join's places hold the values in its own layout, and dimension count."""
+    x = np.arange(9, dtype=np.float32).reshape(3, 3) - 2
+    b = Builder(device)
+    given = b.input("x", x.shape)
+    parts = op.relu(given), op.negate(given)
+    seen = {"as is": lambda v: v, "turned": lambda v: v.T, "flat": lambda v: v.reshape(1, 1, 9)}
+    joined = {form: op.join([seen[form](part) for part in parts], 0) for form in order}
+    found = b.compile({form: op.absolute(result) for form, result in joined.items()}).dispatch({"x": x})
+    for form in order:
+        wanted = np.concatenate([seen[form](np.maximum(x, 0)), seen[form](-x)])
+        np.testing.assert_array_equal(found[form], np.abs(wanted))

@@ -123,6 +123,34 @@ def test_modules(compiled, name):
     check(model, compiled(model, fallback=False), torch.randn(sizes))
 
 
+class Masked(nn.Module):
+    def __init__(self, norm_first):
+        super().__init__()
+        self.encoder = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=norm_first)
+        self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, x, mask, padding):
+        y = self.encoder(x, src_mask=mask, src_key_padding_mask=padding)
+        return self.attention(y, y, y, attn_mask=mask, key_padding_mask=padding, need_weights=False)[0]
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_masks_of_encoders(compiled, norm_first):
+    """The reference is PyTorch without its fast paths, which return NaN for numbers added to the scores."""
+    model = Masked(norm_first).eval()
+    x, causal = torch.randn(2, 5, 16), torch.ones(5, 5, dtype=torch.bool).triu(1)
+    padding = torch.arange(5) >= torch.tensor([[3], [5]])
+    for mask, padded in ((causal, None), (None, padding), (causal, padding), (torch.randn(5, 5), None)):
+        with torch.no_grad():
+            found = compiled(model, fallback=False)(x, mask, padded)
+            torch.backends.mha.set_fastpath_enabled(False)
+            try:
+                expected = model(x, mask, padded)
+            finally:
+                torch.backends.mha.set_fastpath_enabled(True)
+        torch.testing.assert_close(found, expected, **NEAR)
+
+
 def test_recurrences(compiled, device):
     """Recurrent layers run on the device. (Dynamo used to skip a model of one LSTM silently.)"""
     model = Recurrent().eval()

@@ -203,7 +203,7 @@ def _prepared_once(opset: int) -> Iterator[None]:
     from torch.onnx._internal.exporter import _fx_passes, _registration
 
     kept, make = _registry(opset), _registration.ONNXRegistry.__dict__["from_torchlib"]
-    decompose = _fx_passes.decompose_with_registry
+    decompose: Any = getattr(_fx_passes, "decompose_with_registry", None)
 
     def decompose_rest(program: ExportedProgram, registry: Any) -> ExportedProgram:
         if not _is_decomposed(program, opset):
@@ -215,24 +215,32 @@ def _prepared_once(opset: int) -> Iterator[None]:
         return unchanged
 
     _registration.ONNXRegistry.from_torchlib = staticmethod(lambda *_, **__: kept)
-    _fx_passes.decompose_with_registry = decompose_rest
+    if decompose is not None:
+        _fx_passes.decompose_with_registry = decompose_rest
     try:
         yield
     finally:
         _registration.ONNXRegistry.from_torchlib = make
-        _fx_passes.decompose_with_registry = decompose
+        if decompose is not None:
+            _fx_passes.decompose_with_registry = decompose
 
 
 @cache
-def _exporters_table(opset: int) -> frozenset[Any]:
-    """Return PyTorch's operators that the exporter decomposes."""
-    from torch.onnx._internal.exporter import _decomp
+def _exporters_table(opset: int) -> frozenset[Any] | None:
+    """Return PyTorch's operators that the exporter decomposes; None where this version of PyTorch does not tell."""
+    try:
+        from torch.onnx._internal.exporter import _decomp
 
-    registered = set(_decomp.get_onnx_implemented_overloads(_registry(opset)))
-    return frozenset(_decomp.create_onnx_friendly_decomposition_table(registered))
+        registered = set(_decomp.get_onnx_implemented_overloads(_registry(opset)))
+        return frozenset(_decomp.create_onnx_friendly_decomposition_table(registered))
+    except (ImportError, AttributeError, TypeError):
+        return None
 
 
 def _is_decomposed(program: ExportedProgram, opset: int) -> bool:
+    table = _exporters_table(opset)
+    if table is None:
+        return False
     targets = (
         node.target
         for module in program.graph_module.modules()
@@ -240,7 +248,6 @@ def _is_decomposed(program: ExportedProgram, opset: int) -> bool:
         for node in module.graph.nodes
         if isinstance(node.target, OpOverload)
     )
-    table = _exporters_table(opset)
     return all(target.namespace == "aten" and target not in table for target in targets)
 
 

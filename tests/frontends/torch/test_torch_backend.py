@@ -1177,3 +1177,16 @@ def test_a_refused_program_is_not_tried_again_without_optimizer(monkeypatch, fai
         export.to_onnx(program)
     choices = (True,) if failure is torch.onnx.OnnxExporterError else (True, False)
     assert tried == [(opset, optimize) for opset in export._OPSETS for optimize in choices]
+
+
+def test_other_versions_exporters_decompose_every_program(monkeypatch):
+    """Where PyTorch does not tell what the exporter decomposes, it decomposes all."""
+    from torch.onnx._internal.exporter import _decomp
+
+    monkeypatch.delattr(_decomp, "create_onnx_friendly_decomposition_table")
+    export._exporters_table.cache_clear()
+    program = export.exported(fx.symbolic_trace(lambda x: x + 1), [torch.ones(2)], [{}])
+    assert not export._is_decomposed(program, export._OPSETS[0])
+    export._exporters_table.cache_clear()
+    monkeypatch.undo()
+    assert export._is_decomposed(program, export._OPSETS[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
+import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -258,8 +258,6 @@ def _load_family_of(cls: type[OperatorDesc]) -> None:
 @functools.cache
 def _load(family: str) -> None:
     name = f"dml.compiler.operators.{family}"
-    if importlib.util.find_spec(name) is None:
-        return
     found = importlib.import_module(name)
     for module in pkgutil.walk_packages(getattr(found, "__path__", ()), f"{name}."):
         importlib.import_module(module.name)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import IntEnum
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from dml.capability import operator_support, short_name
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
-from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_tensor
 
 #: Parameter -> label -> value; the first label is the default.
 Parameters = Mapping[str, Mapping[str, Any]]
@@ -141,13 +141,7 @@ def flags() -> dict[str, bool]:
 
 def tensor(kind: Any, dimensions: Iterable[int]) -> DML_BUFFER_TENSOR_DESC:
     """Describe a packed tensor of a data type; the framework applies the case's layout."""
-    return _tensor(kind, tuple(dimensions))
-
-
-@lru_cache(maxsize=4096)
-def _tensor(kind: Any, dimensions: tuple[int, ...]) -> DML_BUFFER_TENSOR_DESC:
-    """Cached: choosing the cases describes the same tensors many times."""
-    return DML_BUFFER_TENSOR_DESC(kind, dimensions)
+    return packed_tensor(kind, tuple(dimensions))
 
 
 def whole_along(dimensions: tuple[int, ...], axes: Collection[int]) -> tuple[int, ...]:

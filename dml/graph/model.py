@@ -39,10 +39,6 @@ class Value:
         return self.source if isinstance(self.source, Node) else None
 
     @property
-    def is_constant(self) -> bool:
-        return isinstance(self.source, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
-
-    @property
     def is_private(self) -> bool:
         """Whether the value has a single consumer."""
         return isinstance(self.source, Node) and not self.outputs and len(self.consumers) == 1

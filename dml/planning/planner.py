@@ -12,12 +12,10 @@ from dml.capability import LATEST
 from dml.compiler.program import Program
 from dml.compiler.target import DeviceClass, Target
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.graph import DML_GRAPH_DESC
 from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import HRESULT, DMLError
 from dml.graph.compile import compile_graph
 from dml.graph.model import Graph
-from dml.graph.reading import read_graph
 from dml.runtime.advice import NoVulkanDevice
 from dml.runtime.devices import choose
 from dml.runtime.needs import MemoryNeeds, memory_needs
@@ -59,9 +57,6 @@ class Planner:
     def create_operator(self, desc: Any) -> PlannedOperator:
         validate(desc, self.feature_level)
         return PlannedOperator(desc)
-
-    def compile_graph(self, desc: DML_GRAPH_DESC, *_: Any, optimize: bool = True, **__: Any) -> PlannedGraph:
-        return self._compile_graph(read_graph(desc, self.feature_level), optimize=optimize)
 
     def _compile_graph(self, graph: Graph, *_: Any, optimize: bool = True, **__: Any) -> PlannedGraph:
         return PlannedGraph(compile_graph(graph, self.target, optimize=optimize), graph.input_fields)

@@ -118,7 +118,7 @@ class Tracing:
                 ) // (b // common)
         least, by = self._least_of(rest), self._least_of(b)
         is_positive = least is not None and least >= 0 and by is not None and by > 0
-        return times + self.factor(_quotient, (rest, b), 0 if is_positive else _UNKNOWN)
+        return times + self.factor(operator.floordiv, (rest, b), 0 if is_positive else _UNKNOWN)
 
     def remainder(self, a: Any, b: Any) -> Any:
         if type(b) is int and b >= 1 << 31 and 0 <= a < b:
@@ -127,7 +127,7 @@ class Tracing:
         if type(rest) is not TracedInt and (rest == 0 or type(b) is not TracedInt):
             return rest if rest == 0 else rest % b
         by = self._least_of(b)
-        return self.factor(_remainder, (rest, b), 0 if by is not None and by > 0 else _UNKNOWN)
+        return self.factor(operator.mod, (rest, b), 0 if by is not None and by > 0 else _UNKNOWN)
 
     def _divided(self, a: Any, b: Any) -> tuple[Any, Any]:
         """Return (quotient, remainder); the quotient has only terms that divide exactly for all values of the
@@ -245,14 +245,6 @@ def _sum_of(a: Terms, b: Terms, sign: int) -> Terms:
         else:
             del found[product]
     return tuple(sorted(found.items()))
-
-
-def _quotient(a: int, b: int) -> int:
-    return a // b
-
-
-def _remainder(a: int, b: int) -> int:
-    return a % b
 
 
 def _without(product: Product, factors: Product) -> Product | None:

@@ -104,6 +104,16 @@ def test_owned_by_dml_the_short_way(device):
     np.testing.assert_array_equal(compiled.dispatch({"ATensor": a, "BTensor": 3 * a})["OutputTensor"], 4 * a)
 
 
+def test_owned_tensors_that_are_not_given_again_keep_their_values(device):
+    builder = dml.graph.builder.Builder(device)
+    x, a, b = (builder.input(name, (2, 3), owned_by_dml=name != "x") for name in "xab")
+    compiled = builder.compile({"y": x + a * 2.0 + b})
+    x, a, b = np.random.default_rng(0).integers(-9, 9, (3, 2, 3)).astype(np.float32)
+    for given in ({"a": a, "b": b}, {}, {"a": -b}, {"b": a}, {}):
+        a, b = given.get("a", a), given.get("b", b)
+        np.testing.assert_array_equal(compiled.dispatch({"x": x, **given})["y"], x + 2 * a + b)
+
+
 def test_wrapped_descriptions_are_accepted(device):
     wrapped = dml.DML_OPERATOR_DESC(dml.DML_OPERATOR_ELEMENT_WISE_ADD, add_desc())
     ones = np.ones((2, 3), np.float32)

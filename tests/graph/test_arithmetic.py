@@ -201,3 +201,9 @@ def test_sizes_and_axes_as_one_sequence(device: dml.Device) -> None:
         x.transpose([0, 1.5, 2])
     with pytest.raises(dml.DMLError, match="transpose takes integers, or one sequence of integers"):
         x.transpose(0, [1, 2])
+
+
+def test_arrays_times_tensors(device: dml.Device) -> None:
+    rng = np.random.default_rng(0)
+    a, x = rng.integers(-4, 5, (2, 3)).astype(np.float32), rng.integers(-4, 5, (3, 4)).astype(np.float32)
+    np.testing.assert_array_equal(value(device, lambda t: a @ t, x), a @ x)

@@ -85,14 +85,16 @@ def check(device: dml.Device, m: int, n: int, k: int, block: int, kind: str, dty
     graph = Builder(device)
     made = dequantized(graph, numbers, scales, used)
     relu = dml.DML_ACTIVATION_RELU_OPERATOR_DESC() if n % 2 else None
+    c = (rng.random(n) - 0.5).astype(dtype) if n % 3 == 0 else np.zeros(n, dtype)
+    added = graph.constant(c).broadcast((m, n)) if c.any() else None
     source = graph.input("a", a.shape, dml.data_type_of(a.dtype))
-    compiled = graph.compile({"y": op.gemm(source, made, transpose_b=True, activation=relu)})
+    compiled = graph.compile({"y": op.gemm(source, made, added, transpose_b=True, activation=relu)})
     found = compiled.dispatch({"a": a})["y"]
     b, terms = exact(numbers, scales, used, block)
-    expected = a.astype(np.float64) @ b.T
+    expected = a.astype(np.float64) @ b.T + c
     # Each weight dequantized to FLOAT16 has an error of 2^-11, as much as 2^13 float32 roundings
     rounded = k + (2 if dtype == np.float32 else 1 << 13)
-    bound = abs(a).astype(np.float64) @ terms.T
+    bound = abs(a).astype(np.float64) @ terms.T + abs(c)
     assert_sums(found, np.maximum(expected, 0.0) if relu else expected, bound, rounded)
     return compiled
 

@@ -445,3 +445,47 @@ def test_a_wrong_axis_is_refused_by_the_function_that_was_given_it(device: Any, 
     for name, call in calls.items():
         with pytest.raises(dml.DMLError, match=f"^{name}: axis {axis} is not a dimension of a tensor of rank 4"):
             call()
+
+
+def test_sums_with_an_activation(device: dml.Device) -> None:
+    a, b = np.array([[1, -5], [3, 0.5]], np.float32), np.array([[-2, 1]], np.float32)
+    relu = dml.DML_ACTIVATION_RELU_OPERATOR_DESC()
+    (found,) = evaluate(device, {"a": a, "b": b}, lambda a, b: {"y": op.add(a, b, relu)}).values()
+    np.testing.assert_array_equal(found, np.maximum(a + b, 0))
+
+
+@pytest.mark.parametrize("zero", [None, np.int8(-3)])
+def test_blocks_are_quantized_to_the_type_of_their_zero_points(device: dml.Device, zero: Any) -> None:
+    """To UINT8 without them."""
+    x, scale = np.arange(8, dtype=np.float32).reshape(1, 8), np.array([[0.5, 2]], np.float32)
+    inputs = {"x": x, "scale": scale} | ({} if zero is None else {"zero": np.full((1, 2), zero)})
+    kind = dml.DML_QUANTIZATION_TYPE_SCALE if zero is None else dml.DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT
+    (found,) = evaluate(device, inputs, lambda x, *given: {"y": op.quantize(x, given, kind)}).values()
+    expected = np.rint(x / scale.repeat(4, 1)) + (zero or 0)
+    assert found.dtype == (np.uint8 if zero is None else np.int8)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_gradients_of_regions(device: dml.Device) -> None:
+    """Compared with differences of the forward operation's results."""
+    rng = np.random.default_rng(1)
+    x, gradient = rng.random((1, 2, 7, 8), np.float32), rng.random((1, 2, 2, 3), np.float32)
+    region, step = np.array([[1.1, 0.8, 5.3, 5.9]], np.float32), 1e-2
+    index = {"i": np.zeros(1, np.uint32)}
+
+    def loss(region: Array) -> float:
+        inputs = {"x": x, "r": region, **index}
+        (y,) = evaluate(device, inputs, lambda x, r, i: {"y": op.roi_align(x, r, i, 2, 3)}).values()
+        return float((y.astype(np.float64) * gradient).sum())
+
+    def backward(g: Tensor, x: Tensor, r: Tensor, i: Tensor) -> dict[str, Tensor]:
+        image, regions = op.roi_align_grad(g, r, i, batch_size=1, image_height=7, image_width=8, x=x)
+        assert regions is not None
+        return {"image": image, "regions": regions}
+
+    found = evaluate(device, {"g": gradient, "x": x, "r": region, **index}, backward)
+    assert found["image"].shape == x.shape
+    for place in range(4):
+        moved = step * (np.arange(4) == place).astype(np.float32)
+        difference = (loss(region + moved) - loss(region - moved)) / (2 * step)
+        np.testing.assert_allclose(found["regions"][0, place], difference, rtol=2e-2, atol=2e-2)

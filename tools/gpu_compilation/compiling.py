@@ -29,8 +29,6 @@ from tools.gpu_compilation.workloads import Workload
 _ROOT = Path(__file__).resolve().parents[2]
 #: Kernels per process: RADV 26.1 on its shim crashes at the 517th pipeline, whichever it is.
 _KERNELS_OF_A_PROCESS = 400
-#: Attempts to open a device: panvk 26.1 on its shim crashes in vkCreateDevice every other time.
-_OPENINGS = 8
 #: Timeout, in seconds, of compiling a kernel or opening a device. Broadcom's compiler repeats register allocation after
 #: every spill, so kernels with hundreds of spills take minutes.
 LONGEST = 120.0
@@ -121,21 +119,18 @@ def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bo
     """Start a worker and yield it. Raises NoDriverError if the driver opens no device."""
     command = [*installation.python, "-m", "tools.gpu_compilation.worker", vendor.name, *(["--loops"] if loops else [])]
     pipe, environment = subprocess.PIPE, vendor.environment(installation, chip)
-    for left in reversed(range(_OPENINGS)):
-        with subprocess.Popen(command, cwd=_ROOT, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as process:
-            worker = None
-            try:
-                worker = _Process(process, EMULATED_LONGEST if vendor.is_emulated else LONGEST)
-                if isinstance(worker.device, VulkanDevice):
-                    worker.device = _identified(worker.device, vendor, chip)
-                    yield worker
-                    return
-                if process.wait() >= 0 or not left:
-                    raise NoDriverError(f"the driver opens no {chip}: {worker.last_line()}")
-            finally:
-                process.kill()
-                if worker is not None:
-                    worker.end()  # before the pipes are closed
+    with subprocess.Popen(command, cwd=_ROOT, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        worker = None
+        try:
+            worker = _Process(process, EMULATED_LONGEST if vendor.is_emulated else LONGEST)
+            if not isinstance(worker.device, VulkanDevice):
+                raise NoDriverError(f"the driver opens no {chip}: {worker.last_line()}")
+            worker.device = _identified(worker.device, vendor, chip)
+            yield worker
+        finally:
+            process.kill()
+            if worker is not None:
+                worker.end()  # before the pipes are closed
 
 
 def _identified(device: VulkanDevice, vendor: Vendor, chip: str) -> VulkanDevice:

@@ -73,7 +73,8 @@ class Vendor:
             root = found / "root"
             start: tuple[str, ...] = (str(found / "qemu" / "qemu-aarch64"),)
             python = str(next(root.glob("usr/bin/python3.*"), root))
-            more = {"PYTHONPATH": str(found / "packages")}
+            # panvk 26.1 crashes on addresses of 47 bits; emulated memory gets at most 38.
+            more = {"PYTHONPATH": str(found / "packages"), "QEMU_RESERVED_VA": hex(1 << 38)}
         else:
             root, start, python, more = unpacked(), (), sys.executable, {}
         # The driver's libraries may need a newer C library than this machine's, so the release's own dynamic loader

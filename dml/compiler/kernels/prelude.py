@@ -149,8 +149,6 @@ def constant_bits(value: Constant) -> int:
 
 
 def _glsl_type(value: Constant) -> str:
-    if type(value) is int:
-        return "uint"
     if isinstance(value, bool | np.bool_):
         return "bool"
     if isinstance(value, float | np.floating):

@@ -55,10 +55,6 @@ class VectorProduct:
         """Products that a step adds to each column, over all of its invocations."""
         return self.slices * (self.per_vector if self.along_k else 4)
 
-    @property
-    def shared_bytes(self) -> int:
-        return 4 * self.slices * self.lanes * self.columns
-
 
 @dataclass(frozen=True)
 class FewMatrixProduct:

@@ -91,11 +91,6 @@ class Session:
             else:
                 self._ready[name] = self._prepare(dispatchable)
 
-    @property
-    def compiled(self) -> dict[str, CompiledOperator]:
-        """The compiled operators by name; ONNX models are missing, as they are compiled for each set of shapes."""
-        return {name: ready.compiled for name, ready in self._ready.items()}
-
     def run(self) -> None:
         """Execute the commands in order; each sees the results of the earlier ones. Raises DMLError naming the
         command."""

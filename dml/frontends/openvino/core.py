@@ -64,8 +64,7 @@ class Core:
         DeviceProperties(config)
         if isinstance(weights, Tensor):
             weights = weights.data.tobytes()
-        if isinstance(model, io.BytesIO):
-            model = model.getvalue()
+        model, weights = (item.getvalue() if isinstance(item, io.BytesIO) else item for item in (model, weights))
         if isinstance(model, str) and model.lstrip().startswith("<"):
             model = model.encode()
         if not isinstance(model, bytes):

@@ -51,6 +51,23 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
+@contextmanager
+def _listed_once() -> Iterator[None]:
+    """Let PyTorch list its composite operators once: it would do so for each namespace of operators, twice."""
+    from torch._export import utils
+
+    listed = getattr(utils, "_materialize_cpp_cia_ops", None)
+    if listed is None:
+        yield
+        return
+    listed()
+    utils._materialize_cpp_cia_ops = lambda: None
+    try:
+        yield
+    finally:
+        utils._materialize_cpp_cia_ops = listed
+
+
 def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[Dynamic]) -> ExportedProgram:
     """Export the module to ATen's core operators.
 
@@ -61,7 +78,7 @@ def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[
     shapes = tuple(auto if axes is None else dict.fromkeys(axes, auto) or None for axes in dynamic)
     depth = torch._C._functorch.get_dynamic_layer_stack_depth()
     try:
-        with _quiet():
+        with _quiet(), _listed_once():
             program = torch.export.export(module, tuple(examples), dynamic_shapes=shapes if any(shapes) else None)
             _refuse_lost_effects(program)
             program = decomposed(program)
@@ -101,7 +118,7 @@ def to_onnx(program: ExportedProgram) -> onnx.ModelProto:
         if not optimize and isinstance(reason, torch.onnx.OnnxExporterError):
             continue  # refused before its optimizer ran
         try:
-            with _quiet(), _registered_once(opset):
+            with _quiet(), _prepared_once(opset):
                 result = torch.onnx.export(whole, dynamo=True, opset_version=opset, verbose=False, optimize=optimize)
         except Exception as error:  # any error of the exporter or its passes
             reason = error
@@ -178,16 +195,60 @@ def _registry(opset: int = _OPSETS[0]) -> Any:
 
 
 @contextmanager
-def _registered_once(opset: int) -> Iterator[None]:
-    """Give the exporter the registry of earlier exports: it would make one for each, which takes half of the time."""
-    from torch.onnx._internal.exporter import _registration
+def _prepared_once(opset: int) -> Iterator[None]:
+    """Give the exporter the registry of earlier exports, and programs that have nothing to decompose as they are.
+
+    It would make a registry for each export and trace each program again, which takes most of the time.
+    """
+    from torch.onnx._internal.exporter import _fx_passes, _registration
 
     kept, make = _registry(opset), _registration.ONNXRegistry.__dict__["from_torchlib"]
+    decompose: Any = getattr(_fx_passes, "decompose_with_registry", None)
+
+    def decompose_rest(program: ExportedProgram, registry: Any) -> ExportedProgram:
+        if not _is_decomposed(program, opset):
+            return decompose(program, registry)
+        unchanged = copy.copy(program)  # the exporter changes its graph
+        unchanged._graph_module = copy.deepcopy(program.graph_module)
+        for node, copied in zip(program.graph.nodes, unchanged.graph.nodes, strict=True):
+            copied.name = node.name  # where it is also a name of Python's, such as "input", the copy has another
+        return unchanged
+
     _registration.ONNXRegistry.from_torchlib = staticmethod(lambda *_, **__: kept)
+    if decompose is not None:
+        _fx_passes.decompose_with_registry = decompose_rest
     try:
         yield
     finally:
         _registration.ONNXRegistry.from_torchlib = make
+        if decompose is not None:
+            _fx_passes.decompose_with_registry = decompose
+
+
+@cache
+def _exporters_table(opset: int) -> frozenset[Any] | None:
+    """Return PyTorch's operators that the exporter decomposes; None where this version of PyTorch does not tell."""
+    try:
+        from torch.onnx._internal.exporter import _decomp
+
+        registered = set(_decomp.get_onnx_implemented_overloads(_registry(opset)))
+        return frozenset(_decomp.create_onnx_friendly_decomposition_table(registered))
+    except (ImportError, AttributeError, TypeError):
+        return None
+
+
+def _is_decomposed(program: ExportedProgram, opset: int) -> bool:
+    table = _exporters_table(opset)
+    if table is None:
+        return False
+    targets = (
+        node.target
+        for module in program.graph_module.modules()
+        if isinstance(module, fx.GraphModule)
+        for node in module.graph.nodes
+        if isinstance(node.target, OpOverload)
+    )
+    return all(target.namespace == "aten" and target not in table for target in targets)
 
 
 def decomposed(program: ExportedProgram) -> ExportedProgram:

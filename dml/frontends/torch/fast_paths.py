@@ -23,25 +23,27 @@ def _attention(
     qkv_bias: Tensor,
     out_weight: Tensor,
     out_bias: Tensor,
-    masked: Tensor | None,
+    mask: Tensor | None,
 ) -> Tensor:
-    """Self-attention of x {batch, length, channels}. masked: broadcasts to {batch, heads, length, length}."""
+    """Self-attention of x {batch, length, channels}. mask: as for scaled_dot_product_attention."""
     batch, length, channels = x.shape
     packed = F.linear(x, qkv_weight, qkv_bias).reshape(batch, length, 3, heads, channels // heads)
     q, k, v = (each.transpose(1, 2) for each in packed.unbind(2))
-    mask = None if masked is None else ~masked
     found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     return F.linear(found.transpose(1, 2).reshape(batch, length, channels), out_weight, out_bias)
 
 
 def _mask(mask: Tensor | None, kind: int | None) -> Tensor | None:
-    """Return a mask that broadcasts to {batch, heads, length, length}.
+    """Return a mask for scaled_dot_product_attention that broadcasts to {batch, heads, length, length}.
 
-    kind: the mask's shape: 0 for {length, length}, 1 for {batch, length}, 2 for a mask that broadcasts already.
+    mask: booleans that are True for masked keys, or numbers to add to the scores (PyTorch's own fast path returns NaN
+    for those that are not 0 or -inf). kind: its shape: 0 for {length, length}, 1 for {batch, length}, 2 for a mask that
+    broadcasts already.
     """
     if mask is None:
         return None
-    mask = mask.to(torch.bool)
+    if not mask.is_floating_point():
+        mask = ~mask
     if kind == 0:
         return mask[None, None]
     return mask[:, None, None] if kind == 1 else mask
@@ -70,10 +72,10 @@ def _encoder_layer(
     mask_type: int | None = None,
 ) -> Tensor:
     """torch._transformer_encoder_layer_fwd: torch.nn.TransformerEncoderLayer in evaluation mode."""
-    masked = _mask(mask, mask_type)
+    attended = _mask(mask, mask_type)
 
     def attention(x: Tensor) -> Tensor:
-        return _attention(x, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, masked)
+        return _attention(x, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, attended)
 
     def feed_forward(x: Tensor) -> Tensor:
         hidden = F.linear(x, ffn_weight_1, ffn_bias_1)
@@ -110,8 +112,8 @@ def _multi_head_attention(
     """torch._native_multi_head_attention for self-attention without returned weights; else NotImplemented."""
     if need_weights or query is not key or key is not value:
         return NotImplemented
-    masked = _mask(mask, mask_type)
-    return _attention(query, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, masked), None
+    attended = _mask(mask, mask_type)
+    return _attention(query, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, attended), None
 
 
 def _dot_product_attention(

@@ -457,6 +457,42 @@ def test_text_and_chat(model: og.Model) -> None:
         tokenizer.apply_chat_template("[]", template_str="{{ messages.__class__.__mro__ }}")
 
 
+def test_providers_and_runtime_options(folder: Path, device: dml.Device) -> None:
+    config = og.Config(folder)
+    config.append_provider("cuda")
+    config.set_provider_option("cuda", "device_id", "99")
+    config.clear_providers()
+    config.append_provider("dml")
+    for index in (99, device.vulkan.index):
+        config.set_provider_option("dml", "device_id", str(index))
+    config.set_provider_option("cpu", "threads", "1")
+    model = og.Model(config)
+    assert (model.device_type, model.device.vulkan.index) == ("DML", device.vulkan.index)
+    generation = written(model, max_length=7)
+    parameters = og.GeneratorParams(model)
+    parameters.set_search_options(max_length=9, top_k=3)
+    assert {"max_length": 9, "top_k": 3}.items() <= parameters.get_search_options().items()
+    first = list(generation.get_sequence(0))
+    generation.rewind_to(5)
+    generation.set_runtime_option("terminate_session", "1")
+    with pytest.raises(dml.DMLError, match="the session was terminated"):
+        generation.generate_next_token()
+    generation.set_runtime_option("terminate_session", "0")
+    generation.generate_next_token()
+    assert list(generation.get_sequence(0)) == first[:6]
+    with pytest.raises(dml.DMLError, match="the only option is terminate_session, found 'x'"):
+        generation.set_runtime_option("x", "1")
+
+
+def test_token_ids(folder: Path, model: og.Model) -> None:
+    vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    tokenizer = og.Tokenizer(model)
+    for text in list(vocabulary)[:40]:
+        assert tokenizer.to_token_id(text) == vocabulary[text]
+    assert tokenizer.to_token_id("no such token") == -1
+    assert list(tokenizer.eos_token_ids) == model.config.values["model"]["eos_token_id"]
+
+
 def test_options_that_cannot_be(model: og.Model) -> None:
     for options, message in [
         ({"nonsense": 1}, "no option 'nonsense'"),
@@ -600,6 +636,35 @@ def test_caches_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device)
     message = r"model\.onnx: paged attention is not supported; build the folder without"
     with pytest.warns(HostNodesWarning), pytest.raises(dml.DMLError, match=message):
         og.Model(tmp_path, device=device)
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_positions_are_counted_without_padding(folder: Path, tmp_path: Path, device: dml.Device, share: bool) -> None:
+    """A decoder that adds each token's position, and the past's length a hundred times, to its logits."""
+    example("chat").write_folder(tmp_path)
+    proto, config = onnx.load(tmp_path / "model.onnx"), json.loads((tmp_path / "genai_config.json").read_text())
+    for name, sizes in (("position_ids", ["batch_size", "sequence_length"]), ("past_sequence_length", [1])):
+        proto.graph.input.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, sizes))
+        config["model"]["decoder"]["inputs"][name] = name
+    proto.graph.node[-1].output[0] = "logits0"
+    proto.graph.initializer.extend(
+        onnx.numpy_helper.from_array(np.array(array), name) for name, array in (("last", [-1]), ("hundred", 100))
+    )
+    proto.graph.node.extend(onnx.parser.parse_graph("""g () => () {
+        p = Unsqueeze(position_ids, last) h = Mul(past_sequence_length, hundred)
+        s = Add(p, h) f = Cast<to = 1>(s) logits = Add(logits0, f) }""").node)  # fmt: skip
+    onnx.save(proto, tmp_path / "model.onnx")
+    (tmp_path / "genai_config.json").write_text(json.dumps(config))
+    models = [og.Model(path, device=device) for path in (folder, tmp_path)]
+    plain, counted = (generator(one, batch_size=2, past_present_share_buffer=share) for one in models)
+    pad, past = models[0].config.token("pad_token_id"), 0
+    prompts = [[3, 14, 15], [9, pad, pad]]
+    for tokens, positions in ((prompts, [2, 0]), ([[40, 41], [42, 43]], [4, 2]), ([[44], [45]], [5, 3])):
+        plain.append_tokens(tokens)
+        counted.append_tokens(tokens)
+        wanted = plain.get_logits()[:, 0] + np.array(positions)[:, None] + 100 * past
+        np.testing.assert_allclose(counted.get_logits()[:, 0], wanted, rtol=1e-5, atol=1e-4)
+        past += len(tokens[0])
 
 
 def test_further_inputs_are_given(folder: Path, tmp_path: Path, device: dml.Device) -> None:

@@ -43,8 +43,11 @@ def activated(kind: str, fusion: int, made: Array, third: Array | None, options:
     if kind == "geglu":
         return np.asarray(plain["gelu"](gate) * up)
     limit = options.get("swiglu_limit", np.inf)
-    gate, up = np.minimum(gate, limit), np.clip(up, -limit, limit)
-    return np.asarray(gate * sigmoid(options["activation_alpha"] * gate) * (up + options["activation_beta"]))
+    up = np.clip(up, -limit, limit) + options["activation_beta"]
+    if options.get("swiglu_limit_after_activation"):
+        return np.asarray(np.minimum(gate * sigmoid(options["activation_alpha"] * gate), limit) * up)
+    gate = np.minimum(gate, limit)
+    return np.asarray(gate * sigmoid(options["activation_alpha"] * gate) * up)
 
 
 def mixed(inputs: dict[str, Any], weights: list[Array | None], options: dict[str, Any]) -> Array:
@@ -96,7 +99,9 @@ def case(
     options = {"k": k, "activation_type": name, "normalize_routing_weights": int(tokens % 2)}
     if fusion:
         options["swiglu_fusion"] = fusion
-    return inputs, options | (SWIGLU if name == "swiglu" else {}), rows
+    if name == "swiglu":
+        options |= SWIGLU | ({"swiglu_limit_after_activation": 1} if tokens % 3 == 0 else {})
+    return inputs, options, rows
 
 
 def trimmed(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -139,8 +144,15 @@ def check_mixture(
     model, given_ = node_model("MoE", trimmed(fed), {"y": (2, FLOAT)}, **options)
     found = prepare(model, device, fallback=False).run(given_)
     assert_close(found, [mixed(inputs, weights, options).astype(FLOAT)], 2e-5)
-    if not kind[2] and options.get("swiglu_fusion") != 2 and kind[0] not in ("relu2", "geglu"):
+    differs = kind[2] or kind[0] in ("relu2", "geglu") or "swiglu_limit_after_activation" in options
+    if not differs and options.get("swiglu_fusion") != 2:
         assert_close(found, in_onnxruntime(model, given_), 2e-5)
+
+
+@pytest.mark.parametrize("fusion", [1, 2])
+def test_gates_limited_after_their_activation(device: dml.Device, fusion: int) -> None:
+    """onnxruntime's CPU provider limits them before."""
+    check_mixture(device, 3, 4, 2, (8, 12), ("swiglu", fusion, False), True, 1)
 
 
 def test_tokens_go_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -290,6 +290,19 @@ def test_group_query_attention_with_positions(device: dml.Device) -> None:
 
 def test_group_query_attention_looks_both_ways(device: dml.Device) -> None:
     agree_gqa(device, cache(2, 3, 0, (0, 0), 3), causal=0, scale=0.5)
+    agree_gqa(device, cache(1, 3, 9, (5,), 8), causal=0)
+    agree_gqa(device, cache(2, 1, 9, (6, 4), 7), causal=0, softcap=0.75)
+
+
+@pytest.mark.parametrize("before, steps", [(3, 1), (8, 1), (9, 2)])
+def test_group_query_attention_over_a_window_with_a_bias(device: dml.Device, before: int, steps: int) -> None:
+    """The cache holds the last positions of a longer sequence, whose keys the bias counts from the first."""
+    total = before + steps
+    inputs = cache(1, steps, 6, (before,), total) | {"bias": floats(1, HEADS, steps, total)}
+    attributes = {"num_heads": HEADS, "kv_num_heads": KEY_HEADS, "local_window_size": 3, "sliding_window_cache": 1}
+    outputs = {"y": (3, FLOAT), "present_k": (4, FLOAT), "present_v": (4, FLOAT)}
+    model, given = node_model("GroupQueryAttention", inputs, outputs, **attributes)
+    assert_close(prepare(model, device).run(given)[:1], in_onnxruntime(model, given)[:1], 1e-5)
 
 
 #: Options of attention that DirectML's operator lacks.

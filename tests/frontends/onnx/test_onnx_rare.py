@@ -43,6 +43,26 @@ CASES: dict[str, tuple[str, str, int, dict[str, Array | None], list[tuple[int, A
         [(4, FLOAT)], {"pooled_shape": [2, 3], "spatial_scale": 0.5},
     ),
     "no-largest": ("TopK", "", 17, {"x": floats(2, 5), "k": np.array([0])}, [(2, FLOAT), (2, LONG)], {}),
+    **{
+        f"{op}-of-a-scalar": (op, "", 18, {"x": np.array(-1.5, FLOAT)}, [(0, FLOAT)], {})
+        for op in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp")
+    },
+    "expanded-scalar": (
+        "Expand", "", 18, {"x": np.array(-1.5, FLOAT), "shape": np.zeros(0, LONG)}, [(0, FLOAT)], {},
+    ),
+    "no-steps": (
+        "TensorScatter", "", 24, {"x": floats(2, 3, 4), "new": floats(2, 0, 4), "first": np.array([0, 1])},
+        [(3, FLOAT)], {"axis": 1},
+    ),
+    "no-rows": (
+        "MatMulNBits", "com.microsoft", 17, {"a": floats(0, 32), "b": bytes_(4, 1, 16), "scales": floats(4)},
+        [(2, FLOAT)], {"K": 32, "N": 4, "bits": 4, "block_size": 32},
+    ),
+    "nothing-gathered": (
+        "GatherBlockQuantized", "com.microsoft", 21,
+        {"x": bytes_(3, 16), "indices": np.zeros(0, LONG), "scales": floats(3, 1)}, [(2, FLOAT)],
+        {"bits": 4, "block_size": 32, "quantize_axis": 1},
+    ),
     "tiled-scalar": ("Tile", "", 17, {"x": floats(), "repeats": np.zeros(0, LONG)}, [(0, FLOAT)], {}),
     "matrices": (
         "MatMulInteger", "", 17, {"a": bytes_(2, 3, 2, 4, 5), "b": bytes_(3, 1, 5, 2)}, [(5, np.int32)], {},

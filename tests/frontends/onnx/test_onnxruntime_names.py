@@ -302,3 +302,46 @@ def test_a_sessions_repr(device: dml.Device) -> None:
     session = ort.InferenceSession(small(), device=device)
     assert repr(session) == f"<InferenceSession: a model of bytes on {device.vulkan.name}; inputs x [2, 3]>"
     assert repr(session.io_binding()) == "<IOBinding: inputs none; outputs none>"
+
+
+def test_types_of_every_kind_have_onnxruntimes_names() -> None:
+    floats = helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2, "n"])
+    several = helper.make_sequence_type_proto(floats)
+    kinds = {
+        "a": several, "b": helper.make_optional_type_proto(floats), "c": helper.make_optional_type_proto(several),
+        "d": helper.make_tensor_type_proto(onnx.TensorProto.BFLOAT16, None),
+        "e": helper.make_tensor_type_proto(onnx.TensorProto.STRING, [3]),
+    }  # fmt: skip
+    graph = helper.make_graph(
+        [helper.make_node("Identity", [name], [f"{name}y"]) for name in kinds],
+        "g",
+        [helper.make_value_info(name, kind) for name, kind in kinds.items()],
+        [helper.make_value_info(f"{name}y", kind) for name, kind in kinds.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8).SerializeToString()
+    found, expected = (
+        [(entry.name, entry.type, entry.shape) for entry in (*session.get_inputs(), *session.get_outputs())]
+        for session in (
+            ort.InferenceSession(model),
+            onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]),
+        )
+    )
+    assert found == expected
+
+
+def test_values_exchanged_by_dlpack(device: dml.Device) -> None:
+    flags = ort.OrtValue.from_dlpack(np.array([0, 1, 1], np.uint8), is_bool_tensor=True)
+    np.testing.assert_array_equal(flags.numpy(), [False, True, True])
+    kept = ort.OrtValue.from_dlpack(device.to_device(X))
+    assert kept.is_on_device
+    for value in (kept, ort.OrtValue.from_dlpack(X)):
+        np.testing.assert_array_equal(np.from_dlpack(value), X)
+
+
+@pytest.mark.parametrize("kind", ["session", "run"])
+def test_configuration_entries(kind: str) -> None:
+    options: Any = ort.SessionOptions() if kind == "session" else ort.RunOptions()
+    getattr(options, f"add_{kind}_config_entry")("key", "value")
+    assert getattr(options, f"get_{kind}_config_entry")("key") == "value"
+    with pytest.raises(dml.DMLError, match="no configuration 'other'"):
+        getattr(options, f"get_{kind}_config_entry")("other")

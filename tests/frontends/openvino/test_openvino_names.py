@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import threading
 from pathlib import Path
@@ -358,6 +359,40 @@ def test_devices(device: dml.Device, path: Path) -> None:
         core.read_model("m.onnx")
     with pytest.raises(dml.DMLError, match=r"takes an \.xml file or its bytes, found '\.pdmodel'"):
         core.read_model("m.pdmodel")
+
+
+def test_models_in_memory(api: tuple[Any, str], path: Path) -> None:
+    """Text or bytes, with weights as bytes or in a Tensor; of a file, the weights' path may be given."""
+    ov, name = api
+    core = ov.Core()
+    xml, weights = path.read_bytes(), path.with_suffix(".bin")
+    bytes_ = ov.Tensor(np.frombuffer(weights.read_bytes(), np.uint8))
+    for model in (core.read_model(xml.decode(), bytes_), core.read_model(path, weights),
+                  core.read_model(io.BytesIO(xml), io.BytesIO(weights.read_bytes()))):  # fmt: skip
+        np.testing.assert_allclose(core.compile_model(model, name)([X, Z])["y"], Y, rtol=1e-6)
+
+
+def test_devices_are_chosen_by_name_and_properties(device: dml.Device, path: Path) -> None:
+    index = str(device.vulkan.index)
+    core = ours.Core()
+    assert core.get_available_devices() == core.available_devices == core.get_property("AVAILABLE_DEVICES")
+    core.set_property("GPU", {"INFERENCE_PRECISION_HINT": "f16"})
+    core.set_property({"DEVICE_ID": index})
+    assert core.get_property("INFERENCE_PRECISION_HINT") == "f16"
+    assert core.get_property("DEVICE_ID") == index
+    name = core.get_property(f"GPU.{index}", "FULL_DEVICE_NAME")
+    for chosen in ("GPU", f"AUTO:GPU.{index},CPU", "AUTO", None):
+        compiled = core.compile_model(path, chosen)
+        assert compiled.get_property("FULL_DEVICE_NAME") == name
+    assert ours.Core().compile_model(path, {"DEVICE_ID": index}).get_property("FULL_DEVICE_NAME") == name
+    assert ours.get_version() == ours.__version__
+    for run, words in (
+        (lambda: core.set_property("GPU"), "takes a mapping"),
+        (lambda: ours.Core("plugins.xml"), "configuration files are not supported"),
+        (lambda: core.compile_model(path, "NPU"), "device 'NPU': models run on Vulkan devices"),
+    ):
+        with pytest.raises(dml.DMLError, match=words):
+            run()
 
 
 def test_an_input_that_is_missing_is_named(device: dml.Device, path: Path, dynamic: Path) -> None:

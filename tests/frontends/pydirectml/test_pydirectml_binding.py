@@ -151,8 +151,28 @@ def test_misuse_is_refused(builder):
         builder.build(pydirectml.ExecutionFlags.NONE, [x])
     with pytest.raises(dml.DMLError, match="has no tensor"):
         pydirectml.activation_relu(pydirectml.Expression())
-    with pytest.raises(dml.DMLError, match="needs at least one tensor"):
-        pydirectml.join([], 0)
+    y, z = pydirectml.slice(x, [0] * 4, [1] * 4, [1] * 4), pydirectml.reinterpret(x, FLOAT32, [1, 1, 2], None)
+    indices = pydirectml.reinterpret(x, pydirectml.TensorDataType.UINT32, [1, 1, 1, 2], None)
+    mode, forward = pydirectml.PaddingMode.CONSTANT, pydirectml.RecurrentNetworkDirection.FORWARD
+    sigmoid = pydirectml.FusedActivation(pydirectml.OperatorType.ACTIVATION_SIGMOID)
+    for run, words in (
+        (lambda: pydirectml.join([], 0), "join: needs at least one tensor"),
+        (lambda: pydirectml.join([x, y], 4), "join: axis 4 is not a dimension"),
+        (lambda: pydirectml.join([x, z], 0), "JOIN.InputTensors.1.: must have the dimension count"),
+        (lambda: pydirectml.padding(x, mode, 0.0, [1] * 3, [1] * 4), "padding: every argument needs one value"),
+        (lambda: pydirectml.slice(x, [0] * 4, [1] * 3, [1] * 4), "slice_: every argument needs one value"),
+        (lambda: pydirectml.slice(x, [0] * 4, [1] * 4, [0] * 4), "SLICE1.InputWindowStrides: must not be 0"),
+        (lambda: pydirectml.gather(x, indices, 4, 1), "gather: axis 4 and index_dimensions 1 do not fit"),
+        (lambda: pydirectml.average_pooling(x, [1], [1, 1], [0, 0], [0, 0], False), "average_pooling: every argument"),
+        (lambda: pydirectml.max_pooling(x, [1]), "max_pooling: every argument needs one value"),
+        (lambda: pydirectml.convolution(x, z), "convolution: every argument needs one value"),
+        (
+            lambda: pydirectml.gru(z, x, x, None, None, None, [sigmoid] * 2, forward, 1, pydirectml.OutputOptions.Both),
+            "gru: takes tensors of 4 dimensions",
+        ),
+    ):  # fmt: skip
+        with pytest.raises(dml.DMLError, match=words):
+            run()
     with pytest.raises(TypeError, match="missing arguments: normalize_variance, epsilon"):
         pydirectml.mean_variance_normalization(x)
     with pytest.raises(TypeError, match=r"join: input must be Sequence\[Expression\], found int"):

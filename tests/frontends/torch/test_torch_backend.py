@@ -16,6 +16,8 @@ pytest.importorskip("onnxscript")
 
 import torch.nn as nn  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
+from torch import fx  # noqa: E402
+from torch.onnx._internal.exporter import _fx_passes  # noqa: E402
 
 import dml as dml_package  # noqa: E402
 import dml.frontends.torch as front  # noqa: E402
@@ -119,6 +121,34 @@ def test_modules(compiled, name):
     make, sizes = MODELS[name]
     model = make().eval()
     check(model, compiled(model, fallback=False), torch.randn(sizes))
+
+
+class Masked(nn.Module):
+    def __init__(self, norm_first):
+        super().__init__()
+        self.encoder = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=norm_first)
+        self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, x, mask, padding):
+        y = self.encoder(x, src_mask=mask, src_key_padding_mask=padding)
+        return self.attention(y, y, y, attn_mask=mask, key_padding_mask=padding, need_weights=False)[0]
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_masks_of_encoders(compiled, norm_first):
+    """The reference is PyTorch without its fast paths, which return NaN for numbers added to the scores."""
+    model = Masked(norm_first).eval()
+    x, causal = torch.randn(2, 5, 16), torch.ones(5, 5, dtype=torch.bool).triu(1)
+    padding = torch.arange(5) >= torch.tensor([[3], [5]])
+    for mask, padded in ((causal, None), (None, padding), (causal, padding), (torch.randn(5, 5), None)):
+        with torch.no_grad():
+            found = compiled(model, fallback=False)(x, mask, padded)
+            torch.backends.mha.set_fastpath_enabled(False)
+            try:
+                expected = model(x, mask, padded)
+            finally:
+                torch.backends.mha.set_fastpath_enabled(True)
+        torch.testing.assert_close(found, expected, **NEAR)
 
 
 def test_recurrences(compiled, device):
@@ -809,10 +839,11 @@ def test_conjugated_views(compiled):
     check(conjugate, compiled(conjugate, fallback=False), torch.randn(3, dtype=torch.complex64))
 
 
-def test_the_exporters_messages_are_not_shown(compiled, caplog):
+def test_the_exporters_messages_are_not_shown(compiled, capsys):
+    export._registry.cache_clear()  # to create a registry, too, has messages
     bags = nn.EmbeddingBag(10, 4, mode="sum")
     check(bags, compiled(bags, fallback=False), torch.arange(8), torch.tensor([0, 4, 4]))
-    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    assert capsys.readouterr().err == ""
 
 
 def test_transforms_of_functions(compiled):
@@ -1114,6 +1145,24 @@ def test_a_mixture_of_experts_from_onnx(device):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
+def test_the_exporter_decomposes_what_is_left(monkeypatch):
+    """And leaves the program as it was."""
+    seen = []
+    decompose = _fx_passes.decompose_with_registry
+    monkeypatch.setattr(_fx_passes, "decompose_with_registry", lambda *given: seen.append(0) or decompose(*given))
+    program = torch.export.export(fx.symbolic_trace(nn.Sequential(nn.Tanh(), nn.Softmax(-1))), (torch.randn(2, 3),))
+    text = str(program.graph)
+    model = export.to_onnx(program)
+    assert (seen, str(program.graph), [node.op_type for node in model.graph.node]) == ([], text, ["Tanh", "Softmax"])
+
+    class Deviation(nn.Module):
+        def forward(self, x):
+            return x.std()
+
+    assert export.to_onnx(torch.export.export(Deviation(), (torch.randn(2, 3),))).graph.node
+    assert seen == [0]
+
+
 @pytest.mark.parametrize("failure", [torch.onnx.OnnxExporterError, ValueError])
 def test_a_refused_program_is_not_tried_again_without_optimizer(monkeypatch, failure):
     tried = []
@@ -1128,3 +1177,16 @@ def test_a_refused_program_is_not_tried_again_without_optimizer(monkeypatch, fai
         export.to_onnx(program)
     choices = (True,) if failure is torch.onnx.OnnxExporterError else (True, False)
     assert tried == [(opset, optimize) for opset in export._OPSETS for optimize in choices]
+
+
+def test_other_versions_exporters_decompose_every_program(monkeypatch):
+    """Where PyTorch does not tell what the exporter decomposes, it decomposes all."""
+    from torch.onnx._internal.exporter import _decomp
+
+    monkeypatch.delattr(_decomp, "create_onnx_friendly_decomposition_table")
+    export._exporters_table.cache_clear()
+    program = export.exported(fx.symbolic_trace(lambda x: x + 1), [torch.ones(2)], [{}])
+    assert not export._is_decomposed(program, export._OPSETS[0])
+    export._exporters_table.cache_clear()
+    monkeypatch.undo()
+    assert export._is_decomposed(program, export._OPSETS[0])

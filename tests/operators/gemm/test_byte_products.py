@@ -200,12 +200,13 @@ def test_to_float_of_more_products_than_32_bits_hold(on_bytes):
     np.testing.assert_allclose(result, np.full((9, 16), k * 255.0 * 255.0), rtol=1e-3)
 
 
-def test_without_the_features_the_portable_kernels(seen_as, on_bytes):
-    inputs, sums = make(("UINT8", "INT8"), (), 40, 48, 56, (True, True))
+@pytest.mark.parametrize("m, k, n, kernel", [(40, 48, 56, "gemm/shared.comp"), (5, 5000, 9, "gemm/parts.comp")])
+def test_without_the_features_the_portable_kernels(seen_as, on_bytes, m, k, n, kernel):
+    inputs, sums = make(("UINT8", "INT8"), (), m, k, n, (True, True))
     features = on_bytes.vulkan.target.features.without("cooperative_matrix", "integer_dot_product")
     without = seen_as("subgroups", features=features)
     desc = describe(inputs, sums)
-    assert labels(without, desc)[-1] == "gemm/shared.comp"
+    assert labels(without, desc)[-1] == kernel
     assert_exact(run(without, desc, inputs)["OutputTensor"], sums.astype(np.int32))
 
 

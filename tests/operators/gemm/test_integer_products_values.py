@@ -77,8 +77,11 @@ def test_matrix_multiply_integer(device, as_discrete, a_type, b_type, batch, m, 
 @pytest.mark.parametrize("zero_points", [False, True])
 @pytest.mark.parametrize(
     "batch, m, k, n, rank, per",
-    [((), 5, 9, 7, 2, True), ((2,), 34, 20, 33, 4, True), ((1, 2), 3, 4, 8, 1, False), ((1,), 6, 20, 28, 2, True)],
-)
+    [
+        ((), 5, 9, 7, 2, True), ((2,), 34, 20, 33, 4, True), ((1, 2), 3, 4, 8, 1, False), ((1,), 6, 20, 28, 2, True),
+        ((), 70, 100, 36, 2, True),  # sums of bytes, on CPU drivers too
+    ],
+)  # fmt: skip
 def test_quantized_linear_matrix_multiply(device, types, zero_points, batch, m, k, n, rank, per):
     rng = np.random.default_rng(1)
     a = random(rng, types[0], (*batch, m, k), *limits(types[0]))

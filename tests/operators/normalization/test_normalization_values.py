@@ -218,15 +218,19 @@ def test_mean_variance_over_axes(
 @pytest.mark.parametrize("use_mean", [False, True])
 @pytest.mark.parametrize("use_variance", [False, True])
 @pytest.mark.parametrize("dtype, layout", [("FLOAT32", "packed"), ("FLOAT16", "nhwc")])
-def test_mean_variance_of_either(device: Any, use_mean: bool, use_variance: bool, dtype: str, layout: str) -> None:
+@pytest.mark.parametrize("shape, axes", [((2, 4, 3, 8), (1, 3)), ((3, 700, 2, 3), (1,))])
+def test_mean_variance_of_either(
+    device: Any, use_mean: bool, use_variance: bool, dtype: str, layout: str, shape: tuple[int, ...],
+    axes: tuple[int, ...],
+) -> None:  # fmt: skip
     rng = np.random.default_rng(7)
-    x = random(rng, dtype, (2, 4, 3, 8), -1, 5)
-    scale, bias = random(rng, dtype, (1, 4, 1, 1)), random(rng, dtype, (1, 1, 1, 8))
+    x = random(rng, dtype, shape, -1, 5)
+    scale, bias = random(rng, dtype, (1, shape[1], 1, 1)), random(rng, dtype, (1, 1, 1, shape[3]))
     desc = dml.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC(
         InputTensor=like(x, layout), ScaleTensor=like(scale), BiasTensor=like(bias), OutputTensor=like(x, layout),
-        Axes=(1, 3), UseMean=use_mean, UseVariance=use_variance, Epsilon=1e-5, FusedActivation=SIGMOID,
+        Axes=axes, UseMean=use_mean, UseVariance=use_variance, Epsilon=1e-5, FusedActivation=SIGMOID,
     )  # fmt: skip
-    expected = reference.mean_variance(x, (1, 3), scale, bias, use_mean=use_mean, use_variance=use_variance)
+    expected = reference.mean_variance(x, axes, scale, bias, use_mean=use_mean, use_variance=use_variance)
     result = run(device, desc, {"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias})["OutputTensor"]
     close(result, 1 / (1 + np.exp(-expected)), 10)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import dml.graph.operations as op
-from dml.descriptors.movement import DML_GATHER_OPERATOR_DESC, DML_JOIN_OPERATOR_DESC
+from dml.descriptors.movement import DML_GATHER_OPERATOR_DESC
 from dml.descriptors.resample import DML_UPSAMPLE_2D_OPERATOR_DESC
 from dml.enums import DML_PADDING_MODE, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
@@ -35,9 +35,6 @@ def padding(
     input: Expression, padding_mode: Any, padding_value: float, start_padding: Sequence[int], end_padding: Sequence[int]
 ) -> Expression:
     """Pad the input; lists have an entry per dimension. padding_value: a number of the input's data type."""
-    rank = input.tensor.rank
-    if not rank == len(start_padding) == len(end_padding):
-        raise DMLError(f"pydirectml.padding: start_padding and end_padding need {rank} entries")
     mode = DML_PADDING_MODE(int(padding_mode))
     return Expression(op.padding(input.tensor, start_padding, end_padding, mode, padding_value))
 
@@ -49,10 +46,7 @@ def slice(
     input_window_strides: Sequence[int],
 ) -> Expression:
     """Take a window of the input, with a stride along each axis."""
-    steps = tuple(input_window_strides)
-    if len(input_window_sizes) != len(steps) or 0 in steps:
-        raise DMLError("pydirectml.slice: sizes and strides need an entry per dimension, strides not 0")
-    return Expression(op.slice_(input.tensor, input_window_offsets, input_window_sizes, steps))
+    return Expression(op.slice_(input.tensor, input_window_offsets, input_window_sizes, input_window_strides))
 
 
 def reinterpret(
@@ -73,14 +67,7 @@ def reinterpret(
 
 def join(input: Sequence[Expression], axis: int) -> Expression:
     """Concatenate tensors along an axis."""
-    tensors = [expression.tensor for expression in input]
-    if not tensors:
-        raise DMLError("pydirectml.join: needs at least one tensor")
-    sizes = list(tensors[0].sizes)
-    if not 0 <= axis < len(sizes) or any(tensor.rank != len(sizes) for tensor in tensors):
-        raise DMLError(f"pydirectml.join: axis {axis} is not a dimension of every tensor")
-    sizes[axis] = sum(tensor.sizes[axis] for tensor in tensors)
-    return one(DML_JOIN_OPERATOR_DESC, input[0], sizes, InputTensors=list(input), Axis=axis)
+    return Expression(op.join([expression.tensor for expression in input], axis))
 
 
 def gather(input: Expression, indices: Expression, axis: int, index_dimensions: int) -> Expression:

@@ -8,9 +8,9 @@ from typing import Any
 import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC
-from dml.errors import DMLError
 from dml.frontends.pydirectml.enumerations import OutputOptions, RecurrentNetworkDirection
 from dml.frontends.pydirectml.expressions import Expression, node
+from dml.graph.operations.sizes import sizes_of
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from .common import REQUIRED, FusedActivation, fused, need
@@ -38,10 +38,8 @@ def gru(
 ) -> GRUOutputs:
     """Run a gated recurrent unit over {1, sequence, batch, input}. output_options: the outputs to return."""
     need(activation_descs=activation_descs, direction=direction, output_options=output_options)
-    if len(input.tensor.sizes) != 4 or len(recurrence.tensor.sizes) != 4:
-        raise DMLError("pydirectml.gru: input and recurrence have four dimensions")
-    _, sequence, batch, _ = input.tensor.sizes
-    hidden = recurrence.tensor.sizes[3]
+    _, sequence, batch, _ = sizes_of("pydirectml.gru", input.tensor, 4)
+    hidden = sizes_of("pydirectml.gru", recurrence.tensor, 4)[3]
     kind = input.tensor.data_type
     both = enums.DML_RECURRENT_NETWORK_DIRECTION.DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL
     directions = 2 if int(direction) == both else 1

@@ -10,6 +10,7 @@ from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.frontends.pydirectml.enumerations import ConvolutionDirection, ConvolutionMode
 from dml.frontends.pydirectml.expressions import Expression, one
+from dml.graph.operations.sizes import named_by
 from dml.shapes import convolved_sizes, transposed_sizes
 
 from .common import FusedActivation, each, fused
@@ -54,11 +55,8 @@ def convolution(
         if not any(beyond) and len(wanted) == len(sizes):
             beyond = _output_padding(wanted, transposed_sizes(sizes, window, *lists), steps) or beyond
     elif not wanted:
-        if len(window) != len(sizes) or any(len(items) != count for items in lists):
-            raise DMLError(
-                f"pydirectml.convolution: input {sizes}, filter {window} and the lists do not fit each other"
-            )
-        wanted = convolved_sizes(sizes, window, *lists)
+        with named_by("pydirectml.convolution"):
+            wanted = convolved_sizes(sizes, window, *lists)
     return one(
         DML_CONVOLUTION_OPERATOR_DESC,
         input,
@@ -95,10 +93,6 @@ def average_pooling(
     output_sizes: Sequence[int] = (),
 ) -> Expression:
     """Return the mean of each window. output_sizes: all sizes of the output, which determine the end padding."""
-    sizes = input.tensor.sizes
-    lists = strides, window_sizes, start_padding, end_padding
-    if any(len(values) != len(sizes) - 2 for values in lists):
-        raise DMLError(f"pydirectml.average_pooling: each list needs {len(sizes) - 2} entries")
     return Expression(
         op.average_pooling(
             input.tensor,
@@ -127,15 +121,13 @@ def max_pooling(
 
     output_sizes: all sizes of the output, which determine the end padding.
     """
-    sizes, count = input.tensor.sizes, len(window_sizes)
+    count = len(window_sizes)
     given: dict[str, Any] = {
         "strides": each(strides, count, 1),
         "dilations": each(dilations, count, 1),
         "start_padding": each(start_padding, count, 0),
         "end_padding": each(end_padding, count, 0),
     }
-    if any(len(values) != len(sizes) - 2 for values in (window_sizes, *given.values())):
-        raise DMLError(f"pydirectml.max_pooling: each list needs {len(sizes) - 2} entries")
     given["output_sizes"] = _spatial("max_pooling", input, output_sizes)
     if not output_indices:
         return MaxPoolingOutputs(Expression(op.max_pooling(input.tensor, window_sizes, **given)), Expression())

@@ -85,8 +85,6 @@ def _product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
     n, blocks, block = packing.n, packing.blocks, packing.block
     # The last block may extend beyond K: zeros in the rows cancel the excess.
     rows = resized(rows, 1, blocks * block)
-    if scales.dtype != rows.dtype:
-        scales = cast(scales, rows.dtype)
     floating = zeros if zeros is not None and zeros.dtype != UINT8 else None
     numbers = packing.numbers(packed)
     points = None if floating is not None else _zero_points(node, zeros, packing)

@@ -6,7 +6,7 @@ import dml.graph.operations as op
 from dml.descriptors.gemm import DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC
 from dml.tensors import nearest_float
 
-from ...dtypes import FLOAT32, INT32, UINT8
+from ...dtypes import FLOAT32, INT32
 from ...registry import onnx_op
 from ..node import OnnxNode
 from ..value import OnnxValue, cast, expanded, one, reshape, transpose, unary
@@ -95,7 +95,7 @@ def dynamic_quantize_lstm(node: OnnxNode) -> list[OnnxValue]:
 
 def _weights(node: OnnxNode, index: int, scale_index: int, zero_index: int) -> OnnxValue:
     """Return weights {D, 4 H, I} in float32."""
-    packed, scale, zero = node.input(index, rank=3), node.input(scale_index), node.optional(zero_index)
+    packed, scale, zero = node.input(index, rank=3), node.input(scale_index), node.input(zero_index)
     directions, size, columns = packed.shape
 
     def spread(value: OnnxValue) -> OnnxValue:
@@ -104,9 +104,4 @@ def _weights(node: OnnxNode, index: int, scale_index: int, zero_index: int) -> O
         node.check(fits, f"scales and zero points of shape {value.shape} do not fit weights of shape {packed.shape}")
         return expanded(cast(reshape(value, shape), FLOAT32), (directions, size, columns))
 
-    exact = cast(packed, FLOAT32)
-    if zero is not None:
-        exact = exact - spread(zero)
-    elif packed.dtype == UINT8:
-        exact = exact - 128.0
-    return transpose(exact * spread(scale), (0, 2, 1))
+    return transpose((cast(packed, FLOAT32) - spread(zero)) * spread(scale), (0, 2, 1))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dml.runtime.devices import VulkanDevice
 from tools.documentation.performance import LANGUAGE
 from tools.language_speed.__main__ import GOALS, ratios_of
 from tools.language_speed.node import _PLATFORMS
@@ -24,10 +25,11 @@ def speed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **environment})
 
 
-def test_a_small_model_is_measured(tmp_path: Path) -> None:
-    ran = speed("--peers", "dml", "--json", str(tmp_path / "found.json"))
+def test_a_small_model_is_measured(tmp_path: Path, vulkan: VulkanDevice) -> None:
+    ran = speed("--peers", "dml", "--device", vulkan.name, "--json", str(tmp_path / "found.json"))
     assert ran.returncode == 0, ran.stderr
     found = json.loads((tmp_path / "found.json").read_text())
+    assert found["device"] == vulkan.name
     assert set(found["answers"]) == {"dml"}
     assert found["answers"]["dml"]["peak"] > found["weights"]
     assert ratios_of(found) == {}

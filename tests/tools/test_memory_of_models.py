@@ -12,6 +12,7 @@ import pytest
 from dml.compiler.target import DeviceClass, Target
 from dml.frontends.onnx.run.inspect import inspect_model
 from dml.planning.planner import Planner
+from dml.runtime.devices import VulkanDevice
 from tools.documentation.performance import MODELS as MEASURED
 from tools.memory_of_models.models import AS_DISCRETE, MODELS
 
@@ -19,13 +20,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-def test_small_models_are_measured(tmp_path: Path) -> None:
-    options = ["--scale", "0.0625", "--processes", "0", "--json", str(tmp_path / "m.json")]
+def test_small_models_are_measured(tmp_path: Path, vulkan: VulkanDevice) -> None:
+    options = ["--scale", "0.0625", "--processes", "0", "--device", vulkan.name, "--json", str(tmp_path / "m.json")]
     command = [sys.executable, "-m", "tools.memory_of_models", *options]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     found = json.loads((tmp_path / "m.json").read_text())
-    assert found["driver"]
+    assert (found["device"], found["driver"]) == (vulkan.name, vulkan.driver)
     assert list(found["models"]) == list(MODELS)
     for name, one in found["models"].items():
         assert set(one["answers"]) - {"discrete"} == {"plain", "onnxruntime"}, name

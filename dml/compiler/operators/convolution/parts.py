@@ -138,8 +138,8 @@ def _part(whole: Convolution, box: Box) -> Convolution:
     }
 
     def part(operand: Operand, name: str) -> Operand:
-        base = narrow(_by_channel(whole, operand, name), range(4), box).base
-        return replace(operand, sizes=(*sizes[name], *operand.sizes[2:]), base=base)
+        own = narrow(_by_channel(whole, operand, name), range(4), box)
+        return replace(operand, sizes=(*sizes[name], *operand.sizes[2:]), base=own.base, followed=own.followed)
 
     return Convolution(
         part(whole.x, "x"),

@@ -88,5 +88,5 @@ def test_the_lowest_level_of_a_model(tmp_path: Path) -> None:
     sigmoid, gelu = level("Sigmoid"), level("Sigmoid", "Gelu")
     assert sigmoid <= gelu
     assert gelu >= dml.DML_FEATURE_LEVEL_5_1  # ACTIVATION_GELU's level, or that of the operators it becomes
-    with pytest.raises(dml.DMLError, match=r"only \.onnx and OpenVINO's .xml are explained"):
+    with pytest.raises(dml.DMLError, match=r"only \.onnx, \.xml and \.bin are explained"):
         dml.needed_level(tmp_path / "model.txt")

@@ -47,5 +47,5 @@ def test_an_openvino_model(device, tmp_path):
 
 
 def test_another_file_is_refused(device, tmp_path):
-    with pytest.raises(dml.DMLError, match=r"only \.onnx and OpenVINO's \.xml are drawn, found the suffix '\.json'"):
+    with pytest.raises(dml.DMLError, match=r"only \.onnx, \.xml and \.bin are drawn, found the suffix '\.json'"):
         picture_of(tmp_path / "model.json", device, Options())

@@ -81,7 +81,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
                       "_FEW_REGISTERS"},
         "convolution": {"_READ_COST_OF_GPUS", "_TRANSFORMS_COMPILATION"},
         "detection": {"_FINDING"},
-        "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD", "POSITION"},
+        "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD", "FEWEST_HELD_OF_SEGMENTS", "POSITION"},
         "stored_weights": {"_TWO_BY_TWO"},
         "windows": {"_AROUND"},
     },

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dml.compiler.selection.devices import filling, half_matrices, has_few_registers, keeps, profile
+from dml.compiler.selection.devices import (
+    filling,
+    half_matrices,
+    has_few_registers,
+    has_fewest_registers,
+    keeps,
+    profile,
+)
 from dml.compiler.selection.product_tiles import fits
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
@@ -114,6 +121,8 @@ COLUMNS_OF_EIGHT_ROWS: dict[str, tuple[int, int]] = threshold("few_rows.COLUMNS_
 
 #: Sums per invocation that leave no registers for hoisted loads.
 _MANY_SUMS = 64
+#: Elements of a step of all rows that do not fit where registers are fewest: Mesa's compiler for Mali spilled 66.
+_MANY_ELEMENTS = 64
 
 
 def rows_of_tile(m: int) -> int:
@@ -133,6 +142,11 @@ def keeps_rows(target: Target, m: int, per_vector: int) -> bool:
     if has_few_registers(target):
         return keeps(target, sums)
     return not (profile(target).loads_early and sums >= _MANY_SUMS)
+
+
+def keeps_elements(target: Target, m: int, per_vector: int) -> bool:
+    """Whether an invocation can hold a step's elements of all rows in registers, where b is contiguous along k."""
+    return not has_fewest_registers(target) or rows_of_tile(m) * per_vector < _MANY_ELEMENTS
 
 
 def few_rows(

@@ -26,6 +26,7 @@ from dml.compiler.selection.few_rows import (
     VectorProduct,
     enough_groups,
     few_rows,
+    keeps_elements,
     keeps_rows,
     rows_of_tile,
 )
@@ -134,7 +135,8 @@ def product_kernel(
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     if m >= NARROW or stored:
         return _through_memory(target, m, n, k, batch, float16=float16, halves=halves, singles=singles)
-    if m <= FEW_ROWS and b_per_vector and (b_along_k or keeps_rows(target, m, b_per_vector)):
+    keeps_few = keeps_elements if b_along_k else keeps_rows
+    if m <= FEW_ROWS and b_per_vector and keeps_few(target, m, b_per_vector):
         return few_rows(target, m, n, k, batch, b_along_k, b_per_vector, halves=halves)
     return _narrow(target, m, b_along_k, singles=singles)
 

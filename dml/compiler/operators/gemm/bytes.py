@@ -31,7 +31,7 @@ from dml.compiler.selection.bytes import (
     byte_kernel,
     is_better_exchanged,
 )
-from dml.compiler.selection.devices import loads_ahead
+from dml.compiler.selection.devices import has_fewest_registers, loads_ahead
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_UINT8
 
@@ -163,6 +163,9 @@ def dispatch_bytes(
     return finish({", ".join(["sum", *loads])});
 }}"""
     shader, tile = _kernel_defines(builder.target, kernel)
+    # Four results that are stored singly each have a position, too; Mesa's compiler for Mali spilled six.
+    has_positions = not defines["STORES"] and has_fewest_registers(builder.target)
+    is_long = has_positions or bool(extra_operands) or tensors["result"].operand.epilogue is not None
     builder.dispatch(
         shader,
         tensors,
@@ -176,7 +179,7 @@ def dispatch_bytes(
         defines={
             **defines,
             **tile,
-            "LONG_FINISH": int(bool(extra_operands) or tensors["result"].operand.epilogue is not None),
+            "LONG_FINISH": int(is_long),
         },
         push={"K": k},  # K is pushed instead of a constant for the reason in gemm/shared.comp
         code="\n".join([code, emitted.code, finished]),

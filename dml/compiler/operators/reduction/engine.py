@@ -64,7 +64,9 @@ def reduce(
         extents = cut([*operands, partial], most, dimensions) or extents
     for box in boxes(sizes[:kept], extents[:kept]):
         part = [narrow(operand, dimensions[:kept], box) for operand in operands]
-        layout = ReductionLayout.of(builder.target, part[: len(inputs)], part[len(inputs) :], kept)
+        layout = ReductionLayout.of(
+            builder.target, part[: len(inputs)], part[len(inputs) :], kept, words=len(monoid.pack)
+        )
         if len(reduced_boxes) == 1:
             _reduce_whole(builder, layout, what)
         else:
@@ -139,7 +141,8 @@ def _reduce_boxes(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
         places = [plane.view(*single, number) for plane in planes]
         placed = substitute(what.element, [*leaves, _position(Leaf(len(leaves)), sizes, part)])
         of_part = Combination(what.monoid, placed, _packed(what.monoid))
-        _reduce_whole(builder, ReductionLayout.of(builder.target, inputs, places, layout.kept), of_part)
+        own = ReductionLayout.of(builder.target, inputs, places, layout.kept, words=len(what.monoid.pack))
+        _reduce_whole(builder, own, of_part)
     by_part = (len(parts), *layout.kept_sizes), (1, *strides[:-1])
     _combine(builder, layout, what, [plane.view(*by_part) for plane in planes])
 

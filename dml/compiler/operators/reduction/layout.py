@@ -11,7 +11,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.lanes import adjacent
 from dml.compiler.program import Operand
 from dml.compiler.selection.devices import keeps
-from dml.compiler.selection.lines import reduction_takes_vectors
+from dml.compiler.selection.lines import keeps_accumulators, reduction_takes_vectors
 from dml.compiler.target import Target
 
 
@@ -31,12 +31,15 @@ class ReductionLayout:
     unit: int
 
     @classmethod
-    def of(cls, target: Target, inputs: Sequence[Operand], results: Sequence[Operand], kept: int) -> ReductionLayout:
+    def of(
+        cls, target: Target, inputs: Sequence[Operand], results: Sequence[Operand], kept: int, *, words: int
+    ) -> ReductionLayout:
+        """Return the layout. words: of an accumulator."""
         rows = frozenset(i for i in range(1, len(inputs)) if not any(inputs[i].strides[kept:]))
         full = [operand for i, operand in enumerate(inputs) if i not in rows]
         unit = adjacent(full, inputs[0].rank - 1) if reduction_takes_vectors(target, inputs[0].count) else 1
         wide = adjacent(full, kept - 1) if unit == 1 else 1
-        if not keeps(target, wide * len(rows)):
+        if not keeps(target, wide * len(rows)) or not keeps_accumulators(target, wide, words):
             wide = 1
         return cls(tuple(inputs), tuple(results), kept, rows, wide, unit)
 

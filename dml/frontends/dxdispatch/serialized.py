@@ -19,7 +19,7 @@ import numpy as np
 from dml import descriptors as d
 from dml.api.arrays import Array
 from dml.api.device import Device
-from dml.descriptors.base import FieldInfo, OperatorDesc, operators
+from dml.descriptors.base import OperatorDesc, operators
 from dml.enums import DML_OPERATOR_TYPE, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.files import reading
@@ -214,22 +214,21 @@ def _class(name: str) -> type[OperatorDesc]:
 
 
 def _attributes(cls: type[OperatorDesc], given: list[Table]) -> dict[str, Any]:
-    """Read the fields that are not tensors, which are in the structure's order. One without a value is None."""
-    fields: dict[str, Any] = {}
-    for info, attribute in zip((info for info in cls.fields_info if not info.is_tensor), given, strict=False):
+    """Read the fields that are not tensors. An attribute without a name is an absent one."""
+    infos = {info.name: info for info in cls.fields_info if not info.is_tensor}
+    fields: dict[str, Any] = {info.name: None for info in infos.values() if info.optional}
+    for attribute in given:
         name = attribute.text(0)
-        if name not in ("", info.name):
-            raise DMLError(f"{cls.OPERATOR_TYPE.name}: expected the attribute {info.name}, found {name!r}")
-        value = _attribute(attribute)
-        if info.type == "bool" and value is not None:
+        if not name:
+            continue
+        if name not in infos:
+            raise DMLError(f"{cls.OPERATOR_TYPE.name} has no attribute {name!r}")
+        value, info = _attribute(attribute), infos[name]
+        if info.type == "bool":
             value = bool(value)  # the file has UINT32 for BOOL
-        fields[info.name] = None if _is_absent(info, value) else value
+        if value != () or not info.optional:  # the file has an empty array for an absent one
+            fields[name] = value
     return fields
-
-
-def _is_absent(info: FieldInfo, value: Any) -> bool:
-    """Return whether an optional array is empty, as the file has no other sign of an absent one."""
-    return info.optional and isinstance(value, tuple) and not value
 
 
 def _attribute(attribute: Table) -> Any:

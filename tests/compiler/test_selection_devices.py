@@ -325,19 +325,20 @@ def test_held_rows_depend_on_a_workgroups_registers() -> None:
     assert held_rows(nvk, 40960, 4) is None
 
 
-def test_positions_in_segments_take_registers_of_adreno() -> None:
-    """An Adreno 660 has 64 registers in a workgroup of 512, too few for 12 elements and their positions."""
-    for name, held in (("a660", 10), ("a740", 16), ("dg2", 20), ("navi31", 20)):
+def test_positions_in_segments_take_registers() -> None:
+    """An Adreno 660 has 64 registers in a workgroup of 512, too few for 12 elements and their positions; Mali, too."""
+    for name, held in (("a660", 10), ("Mali", 10), ("a740", 16), ("dg2", 20), ("navi31", 20)):
         for steps in (10, 12, 16, 20):
             rows = held_rows(chip(name), 512 * steps, 1, segmented=True)
             assert (rows is not None) == (steps <= held)
             assert held_rows(chip(name), 512 * steps, 1) is not None
 
 
+@pytest.mark.parametrize("name", ["a660", "Mali"])
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
-def test_segmented_rows_that_are_not_held(seen_as: Any, dtype: str) -> None:
+def test_segmented_rows_that_are_not_held(seen_as: Any, dtype: str, name: str) -> None:
     case = f"MEAN_VARIANCE_NORMALIZATION1:type={dtype},sizes=2x3x1100,axes=all,variance=yes,scale=all,layout=permuted"
-    device = seen_as("discrete", **CHIPS["a660"])
+    device = seen_as("discrete", **CHIPS[name])
     assert "normalization/held.comp" not in labels(device, Case.parse(case).desc)
     outcome = run_case(device, Case.parse(case))
     assert outcome["status"] == "passed", outcome

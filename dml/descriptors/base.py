@@ -143,6 +143,14 @@ class OperatorDesc:
         return type(self)(**{**values, **changes})
 
 
+def each_tensor(
+    fields: Iterable[tuple[str, DML_BUFFER_TENSOR_DESC | Tensors | None]],
+) -> Iterator[DML_BUFFER_TENSOR_DESC | None]:
+    """Yield the tensors of ``inputs()`` or ``outputs()`` one by one, in binding order; None for an absent one."""
+    for _, given in fields:
+        yield from given if isinstance(given, tuple) else (given,)
+
+
 def _shown_value(value: Any) -> str:
     """Return a field's value as text: tensors without the structure's name, enumerators without the enumeration's."""
     if isinstance(value, DML_BUFFER_TENSOR_DESC):

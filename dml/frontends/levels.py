@@ -30,8 +30,7 @@ def needed_level(what: OperatorDesc | DML_OPERATOR_DESC | DML_GRAPH_DESC | str |
     """Return the lowest feature level that supports all operators of a description, a graph or a model's file.
 
     Files are DxDispatch's JSON, serialized graphs, ONNX models and OpenVINO's; nodes that run on the host are ignored.
-    Needs no device.
-    Raises DMLError for operators that no level supports, and for a file that cannot be read.
+    Needs no device. Raises DMLError for operators that no level supports, and for a file that cannot be read.
     """
     return max((level.level for level in needed_levels(what)), default=_LOWEST)
 

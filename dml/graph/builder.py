@@ -23,7 +23,7 @@ from dml import enums
 from dml.arguments import as_array, checked
 from dml.capability import LATEST
 from dml.compiler.pattern import TracedConstant
-from dml.descriptors.base import OperatorDesc
+from dml.descriptors.base import OperatorDesc, each_tensor
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
 from dml.descriptors.graph import (
     DML_GRAPH_DESC,
@@ -201,8 +201,7 @@ def _description(parts: GraphParts) -> DML_GRAPH_DESC:
 @lru_cache(maxsize=8192)
 def _most_dimensions(desc: OperatorDesc) -> int:
     """Return the largest dimension count of a description's tensors."""
-    tensors = [tensor for _, given in (*desc.inputs(), *desc.outputs()) if given is not None
-               for tensor in (given if isinstance(given, tuple) else (given,))]  # fmt: skip
+    tensors = each_tensor((*desc.inputs(), *desc.outputs()))
     return max((tensor.rank for tensor in tensors if tensor is not None), default=0)
 
 
@@ -668,11 +667,7 @@ class Builder(Generic[Compiled]):
         wanted = self.output(tensor.data_type, tensor.sizes)
         kind, index, output = tensor.source
         if kind == "node" and isinstance(self._nodes[index], DML_OPERATOR_GRAPH_NODE_DESC):
-            written = [
-                item
-                for _, desc in self._nodes[index].Operator.desc.outputs()
-                for item in (desc if isinstance(desc, tuple) else (desc,))
-            ][output]
+            written: Any = [*each_tensor(self._nodes[index].Operator.desc.outputs())][output]
             if written.TotalTensorSizeInBytes == wanted.TotalTensorSizeInBytes:
                 is_packed = wanted.is_packed and written.is_packed and tensor.desc.is_packed
                 if is_packed or (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dml.api.device import Device
 from dml.api.operator import CompiledOperator
 from dml.arguments import checked
 from dml.capability import short_name
-from dml.descriptors.base import OperatorDesc
+from dml.descriptors.base import OperatorDesc, each_tensor
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
 from dml.runtime.recording import KernelTime
 from dml.tensors import DML_BUFFER_TENSOR_DESC
@@ -37,7 +37,9 @@ def graph_picture(
         for number, node in enumerate(node_descs)
         if not isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
     }
-    ports = {number: (_tensors(found.inputs()), _tensors(found.outputs())) for number, found in descs.items()}
+    ports = {
+        number: ([*each_tensor(found.inputs())], [*each_tensor(found.outputs())]) for number, found in descs.items()
+    }
     names = {edge.GraphInputIndex: edge.Name or f"input {edge.GraphInputIndex}" for edge in incoming}
     place = {index: number for number, index in enumerate(names)}
     nodes = [PictureNode("input", "input", name) for name in names.values()]
@@ -70,10 +72,6 @@ def graph_picture(
     relate(nodes, kernels)
     return Picture(title, nodes, list(dict.fromkeys(edges)), kernels,
                    facts_of(device, list(descs.values()), [compiled], profile=bool(times)))  # fmt: skip
-
-
-def _tensors(fields: Iterable[tuple[str, Any]]) -> list[DML_BUFFER_TENSOR_DESC | None]:
-    return [item for _, tensor in fields for item in (tensor if isinstance(tensor, tuple) else (tensor,))]
 
 
 def _node(desc: OperatorDesc, name: str, number: int, outputs: list[DML_BUFFER_TENSOR_DESC | None]) -> PictureNode:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, max_steps
 from dml.compiler.selection.convolution import WindowSizes
-from dml.compiler.selection.devices import byte_matrices, profile
+from dml.compiler.selection.devices import byte_matrices, has_fewest_registers, profile
 from dml.compiler.selection.product_tiles import BlockTile, LaneTile, MatrixTile, SlicedTile, first_of_enough, fits
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.selection.tuned import at_least, tuned
@@ -134,6 +134,14 @@ def convolution_kernel(target: Target, sizes: WindowSizes, k: int) -> ByteKernel
     if places > CPU_PLACES and not profile(target).shares_memory:
         return None
     return byte_kernel(target, sizes.outputs, places, k, sizes.groups)
+
+
+def finishes_in_a_loop(target: Target, together: int) -> bool:
+    """Whether gemm/bytes.comp finishes four adjacent results in a loop, because each has a position of its own.
+
+    together: results in a stored word; 0 if they are stored singly. Unrolled, Mesa's compiler for Mali spilled six.
+    """
+    return not together and has_fewest_registers(target)
 
 
 def byte_runs(sizes: WindowSizes) -> tuple[int, bool]:

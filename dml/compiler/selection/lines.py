@@ -313,7 +313,9 @@ def _held(target: Target, length: int, unit: int, few: int, segmented: bool) -> 
     most = min(MOST_HOLDERS, target.max_workgroup_invocations)
     spread = limit = MOST_HELD
     if has_fewest_registers(target):
-        spread, limit = (FEWEST_HELD_OF_SEGMENTS,) * 2 if segmented else (FEWEST_HELD, MOST_HELD)
+        spread = FEWEST_HELD
+        if segmented:
+            spread = limit = FEWEST_HELD_OF_SEGMENTS
     few, many = (min(limit, spread // unit) for limit in (few, MOST_HELD_STEPS))
     while lanes < most and steps > lanes * (few if lanes < FEW_HOLDERS else many):
         lanes *= 2

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dml.compiler.selection import lanes, max_steps
 from dml.compiler.selection.devices import has_few_registers, has_fewest_registers, keeps, profile
 from dml.compiler.selection.few_rows import FEW_ROWS, VectorProduct, rows_of_tile
+from dml.compiler.selection.product_tiles import LaneTile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
 
@@ -39,17 +40,8 @@ _COLUMNS = 256
 
 
 @dataclass(frozen=True)
-class ColumnsProduct:
-    """gemm/blocks_columns.comp: an invocation computes ``columns`` columns of ``rows`` rows."""
-
-    rows: int
-    columns: int
-    lanes: int
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
-        return self.rows, self.columns * self.lanes
+class ColumnsProduct(LaneTile):
+    """gemm/blocks_columns.comp."""
 
 
 def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int) -> bool:

@@ -8,7 +8,6 @@ DxDispatch's guide.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 from dml import descriptors as d
 from dml.api.arrays import Array
 from dml.api.device import Device
-from dml.descriptors.base import OperatorDesc, operators
+from dml.descriptors.base import OperatorDesc, each_tensor, operators
 from dml.enums import DML_OPERATOR_TYPE, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.files import reading
@@ -93,7 +92,9 @@ class SerializedGraph:
         for node in self.nodes:
             if isinstance(node.content, OperatorDesc):
                 for names, fields in ((node.inputs, node.content.inputs()), (node.outputs, node.content.outputs())):
-                    found.update((name, tensor) for name, tensor in zip(names, _flat(fields), strict=False) if tensor)
+                    found.update(
+                        (name, tensor) for name, tensor in zip(names, each_tensor(fields), strict=False) if tensor
+                    )
         return found
 
     def zeros(self) -> dict[str, Array]:
@@ -260,11 +261,6 @@ def _tensor(tensor: Table) -> DML_BUFFER_TENSOR_DESC:
         raise DMLError(f"{name!r} is not a DML_TENSOR_DATA_TYPE")
     sizes, strides, total = tensor.numbers(1, "I"), tensor.numbers(2, "I"), tensor.number(3, "<Q")
     return DML_BUFFER_TENSOR_DESC(DML_TENSOR_DATA_TYPE[name], sizes, strides or None, total or None)
-
-
-def _flat(fields: Any) -> Iterator[DML_BUFFER_TENSOR_DESC | None]:
-    for _, tensor in fields:
-        yield from tensor if isinstance(tensor, tuple) else (tensor,)
 
 
 def _producers(nodes: tuple[SerializedNode, ...]) -> dict[str, tuple[int, int]]:

@@ -52,20 +52,27 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Replace a private name of PyTorch; do nothing in a version that lacks it."""
+    own = owner.__dict__.get(name)
+    if own is None:
+        yield
+        return
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, own)
+
+
+@contextmanager
 def _listed_once() -> Iterator[None]:
     """Let PyTorch list its composite operators once: it would do so for each namespace of operators, twice."""
     from torch._export import utils
 
-    listed = getattr(utils, "_materialize_cpp_cia_ops", None)
-    if listed is None:
+    getattr(utils, "_materialize_cpp_cia_ops", lambda: None)()
+    with _replaced(utils, "_materialize_cpp_cia_ops", lambda: None):
         yield
-        return
-    listed()
-    utils._materialize_cpp_cia_ops = lambda: None
-    try:
-        yield
-    finally:
-        utils._materialize_cpp_cia_ops = listed
 
 
 def exported(module: fx.GraphModule, examples: Sequence[Any], dynamic: Sequence[Dynamic]) -> ExportedProgram:
@@ -202,10 +209,10 @@ def _prepared_once(opset: int) -> Iterator[None]:
     """
     from torch.onnx._internal.exporter import _fx_passes, _registration
 
-    kept, make = _registry(opset), _registration.ONNXRegistry.__dict__["from_torchlib"]
+    kept = _registry(opset)
     decompose: Any = getattr(_fx_passes, "decompose_with_registry", None)
 
-    def decompose_rest(program: ExportedProgram, registry: Any) -> ExportedProgram:
+    def decompose_rest(program: ExportedProgram, registry: Any) -> Any:
         if not _is_decomposed(program, opset):
             return decompose(program, registry)
         unchanged = copy.copy(program)  # the exporter changes its graph
@@ -214,15 +221,12 @@ def _prepared_once(opset: int) -> Iterator[None]:
             copied.name = node.name  # where it is also a name of Python's, such as "input", the copy has another
         return unchanged
 
-    _registration.ONNXRegistry.from_torchlib = staticmethod(lambda *_, **__: kept)
-    if decompose is not None:
-        _fx_passes.decompose_with_registry = decompose_rest
-    try:
+    registry = staticmethod(lambda *_, **__: kept)
+    with (
+        _replaced(_registration.ONNXRegistry, "from_torchlib", registry),
+        _replaced(_fx_passes, "decompose_with_registry", decompose_rest),
+    ):
         yield
-    finally:
-        _registration.ONNXRegistry.from_torchlib = make
-        if decompose is not None:
-            _fx_passes.decompose_with_registry = decompose
 
 
 @cache

@@ -43,7 +43,7 @@ def _mask(mask: Tensor | None, kind: int | None) -> Tensor | None:
     if mask is None:
         return None
     if not mask.is_floating_point():
-        mask = ~mask
+        mask = ~mask.to(torch.bool)
     if kind == 0:
         return mask[None, None]
     return mask[:, None, None] if kind == 1 else mask

@@ -29,9 +29,10 @@ from dml.compiler.selection.bytes import (
     DotRows,
     TiledBytes,
     byte_kernel,
+    finishes_in_a_loop,
     is_better_exchanged,
 )
-from dml.compiler.selection.devices import has_fewest_registers, loads_ahead
+from dml.compiler.selection.devices import loads_ahead
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_UINT8
 
@@ -144,7 +145,7 @@ def dispatch_bytes(
     code: str,
     finish: Expression,
     flips: tuple[bool, bool],
-    defines: Mapping[str, object],
+    defines: Mapping[str, int],
     constants: Mapping[str, Constant] | None = None,
 ) -> None:
     """Dispatch a kernel of gemm/bytes.glsl over bound tensors; ``finish`` reads those named ``extra0``, ...
@@ -163,9 +164,7 @@ def dispatch_bytes(
     return finish({", ".join(["sum", *loads])});
 }}"""
     shader, tile = _kernel_defines(builder.target, kernel)
-    # Four results that are stored singly each have a position, too; Mesa's compiler for Mali spilled six.
-    has_positions = not defines["STORES"] and has_fewest_registers(builder.target)
-    is_long = has_positions or bool(extra_operands) or tensors["result"].operand.epilogue is not None
+    is_long = bool(extra_operands) or tensors["result"].operand.epilogue is not None
     builder.dispatch(
         shader,
         tensors,
@@ -179,7 +178,7 @@ def dispatch_bytes(
         defines={
             **defines,
             **tile,
-            "LONG_FINISH": int(is_long),
+            "LONG_FINISH": int(is_long or finishes_in_a_loop(builder.target, defines["STORES"])),
         },
         push={"K": k},  # K is pushed instead of a constant for the reason in gemm/shared.comp
         code="\n".join([code, emitted.code, finished]),

@@ -34,7 +34,7 @@ from harness import run, tensor
 
 FORWARD, BACKWARD = dml.DML_CONVOLUTION_DIRECTION_FORWARD, dml.DML_CONVOLUTION_DIRECTION_BACKWARD
 #: Devices with few registers, and one whose compiler hoists loads: fields of Target.
-ARM, NVK = {"vendor": 0x13B5}, {"vendor": 0x10DE, "driver": 24}
+ARM, NVK = {"vendor": 0x13B5, "device": 0xA8670000}, {"vendor": 0x10DE, "driver": 24}
 
 
 class Crossing(NamedTuple):
@@ -110,13 +110,6 @@ def best(rows: int, length: int, count: int) -> dml.OperatorDesc:
     )  # fmt: skip
 
 
-def classes(sizes: tuple[int, int, int]) -> dml.OperatorDesc:
-    return dml.DML_REDUCE_OPERATOR_DESC(
-        Function=dml.DML_REDUCE_FUNCTION_ARGMAX, InputTensor=tensor("INT8", sizes),
-        OutputTensor=tensor("UINT32", (1, *sizes[1:])), Axes=(0,),
-    )  # fmt: skip
-
-
 def gru(steps: int, batch: int, inputs: int, hidden: int) -> dml.OperatorDesc:
     def one(*sizes: int) -> Any:
         return tensor("FLOAT32", sizes)
@@ -181,7 +174,6 @@ CROSSINGS = [
     Crossing("lines", "MOST_HELD_STEPS", 16, "discrete", softmax(4, 8192)),
     Crossing("lines", "CPU_BUSY", 32, "plain", normalization((1, 3, 512, 512), (2, 3))),
     Crossing("lines", "GPU_WALK", 32, "discrete", normalization((1, 64, 192, 192), (1,))),
-    Crossing("lines", "MOST_OF_TWO_WORDS", 16, "discrete", classes((21, 128, 128)), ARM),  # DeepLab
     Crossing("lines", "MOST_GROUPS", 64, "plain", best(1, 128256, 50)),  # Llama 3's vocabulary
     Crossing("lines", "GROUPED_ROUNDS", 1000, "plain", best(1, 128256, 50)),
     Crossing("product_tiles", "FEWEST_SUMS", 32, "discrete", product(197, 256, 1024), ARM),

@@ -116,16 +116,6 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int, comput
     return LineSharing(lanes, workgroup, chunks, together=together, subgroup=_subgroup(target, lanes, workgroup))
 
 
-#: Accumulators of two words, for one invocation, that fit where registers are fewest: there are as many for a block.
-#: Mesa's compiler for Mali spilled 109 for 16, the bytes of a vector.
-MOST_OF_TWO_WORDS = 8
-
-
-def keeps_accumulators(target: Target, results: int, words: int) -> bool:
-    """Whether an invocation can hold the accumulators of adjacent results, of ``words`` words each."""
-    return words == 1 or results <= MOST_OF_TWO_WORDS or not has_fewest_registers(target)
-
-
 def _most_lanes(target: Target, lines: int) -> int | None:
     """Return the maximum number of lanes that share a line: a subgroup's, which need no barrier, if there are enough
     lines to fill the GPU with subgroups, else None (a workgroup's)."""
@@ -265,8 +255,9 @@ HELD_COUNTS, MOST_HELD, HELD_OF_REGISTERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20
 #: first: with 64 registers, 10 steps of one element fit, and 12 spilled.
 POSITION = 5
 #: Where registers are fewest, more invocations share a row before one holds more elements: of 64 registers, Mesa's
-#: compiler for Mali needs 60 for 20 elements, and spills for 24; for 12 if they are in several segments.
-FEWEST_HELD, FEWEST_HELD_OF_SEGMENTS = 20, 10
+#: compiler for Mali needs 60 for 20 elements, and spills for 24; for 12 if they are in several segments. FEWEST_STEPS:
+#: maximum number of steps, each of which has an address.
+FEWEST_HELD, FEWEST_HELD_OF_SEGMENTS, FEWEST_STEPS = 20, 10, 12
 #: MOST_HOLDERS: maximum number of invocations that share a row held in registers. HOLDERS: smallest workgroup.
 MOST_HOLDERS, HOLDERS = 512, 128
 
@@ -313,13 +304,12 @@ def _held(target: Target, length: int, unit: int, few: int, segmented: bool) -> 
     most = min(MOST_HOLDERS, target.max_workgroup_invocations)
     spread = limit = MOST_HELD
     if has_fewest_registers(target):
-        spread = FEWEST_HELD
-        if segmented:
-            spread = limit = FEWEST_HELD_OF_SEGMENTS
+        spread = limit = FEWEST_HELD_OF_SEGMENTS if segmented else FEWEST_HELD
     few, many = (min(limit, spread // unit) for limit in (few, MOST_HELD_STEPS))
     while lanes < most and steps > lanes * (few if lanes < FEW_HOLDERS else many):
         lanes *= 2
-    each = next((each for each in HELD_COUNTS if each * lanes >= steps), 0)
+    counts = (each for each in HELD_COUNTS if each <= FEWEST_STEPS or not has_fewest_registers(target))
+    each = next((each for each in counts if each * lanes >= steps), 0)
     if not each or each * unit > min(limit, HELD_OF_REGISTERS * registers(target, lanes)):
         return None
     keeps_positions = segmented and profile(target).loads_early and has_few_registers(target)

@@ -52,6 +52,7 @@ CROSSED = [
 #: Both sides run in tests/graph/test_blocks.py, test_selection_sizes.py, test_thinned_and_flat.py and
 #: test_blocks_of_results.py.
 RUN_ELSEWHERE = {
+    "gemm": {"_MOST_COPIED"},
     "stored_weights": {"_FEW_ROWS", "_FEW_ROWS_OF_CPUS", "_PART_BYTES"},
     "convolution": {"_ADDED_SEPARATELY", "_BLOCKS_WEIGHTS", "_FAR_APART"},
 }

@@ -280,9 +280,9 @@ void main() {
         uint to[RESULT_PLACES] = results_at(n, group);
 #endif
         [[unroll]] for (uint i = 0u; i < 4u * FOURS_M; ++i) {
+            FOUR four = sums[i][j];
             uint m = m0 + (own_m + i / 4u * GROUPS_M) * 4u + i % 4u;
             if (m < GROUP_OUTPUTS && n < PLACES) {
-                FOUR four = sums[i][j];
 #if HAS_BIAS
                 four += bias_load(bias_BASE + (group * GROUP_OUTPUTS + m) * bias_STRIDE_1);
 #endif
@@ -295,6 +295,16 @@ void main() {
                 [[unroll]] for (uint p = 0u; p < 4u; p += 2u) {
                     result_word_store((e + p) >> 1, result_encode_at(e + p, finish(four[p])) |
                                                     result_encode_at(e + p + 1u, finish(four[p + 1u])) << 16);
+                }
+#elif PLACES_FIRST
+                // One after the other: Mali G52 spilled 20 registers for a Sigmoid of FLOAT16.
+                [[dont_unroll]] for (uint p = 0u; p < 4u && n + p < PLACES; ++p) {
+                    SUM sum = four[0];
+                    uint at = to[0];
+                    [[unroll]] for (uint q = 1u; q < 4u; ++q) {
+                        if (p == q) sum = four[q], at = to[q];
+                    }
+                    result_store(at + m * result_STRIDE_1, finish(sum));
                 }
 #else
                 [[unroll]] for (uint p = 0u; p < 4u; ++p) {

@@ -51,11 +51,16 @@ SUM finished(SUM sum, uint c_row, uint n) {
 void store_four(uint row, uint c_row, uint n, FOUR sums) {
     uint i = row + n * RESULT_COLUMN;
 #if RESULT_ALONG == ROW && !RESULT_WIDE && defined(LATE_NUMBERS)
-    // One pair after the other: V3D 7.1 spilled when an epilogue's operands were loaded for all four.
-    [[dont_unroll]] for (uint p = 0u; p < 4u; p += 2u) {
-        SUM x = finished(p == 0u ? sums.x : sums.z, c_row, n + p);
-        SUM y = finished(p == 0u ? sums.y : sums.w, c_row, n + p + 1u);
-        result_word_store((i + p) >> 1, result_encode_at(i + p, x) | result_encode_at(i + p + 1u, y) << 16);
+    // One after the other: V3D 7.1 and Mali G52 spilled when an epilogue's operands were loaded for several.
+    uint word = 0u;
+    [[dont_unroll]] for (uint p = 0u; p < 4u; ++p) {
+        SUM sum = p == 0u ? sums.x : p == 1u ? sums.y : p == 2u ? sums.z : sums.w;
+        uint bits = result_encode_at(i + p, finished(sum, c_row, n + p));
+        if (p % 2u == 0u) {
+            word = bits;
+        } else {
+            result_word_store((i + p) >> 1, word | bits << 16);
+        }
     }
 #elif RESULT_ALONG == ROW
     FOUR v = FOUR(finished(sums.x, c_row, n), finished(sums.y, c_row, n + 1u), finished(sums.z, c_row, n + 2u),

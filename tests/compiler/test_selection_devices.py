@@ -46,7 +46,8 @@ CHIPS: dict[str, dict[str, int]] = {
     "pascal": {"vendor": 0x10DE, "device": 0x1B80, "driver": 24, "min_subgroup_size": 32},
     "volta": {"vendor": 0x10DE, "device": 0x1D81, "driver": 24, "min_subgroup_size": 32},
     "m1": {"vendor": 0x10005, "device": 0, "driver": 26},
-    "Mali": {"vendor": 0x13B5, "device": 0, "driver": 9},
+    "Mali": {"vendor": 0x13B5, "device": 0xA8670000, "driver": 20},
+    "G52": {"vendor": 0x13B5, "device": 0x72120000, "driver": 20},
     "V3D": {"vendor": 0x14E4, "device": 0, "driver": 19},
 }
 H100 = replace(DESKTOP, vendor=0x10DE, device=0x2330, driver=4, min_subgroup_size=32, features=_FEATURES)
@@ -327,11 +328,12 @@ def test_held_rows_depend_on_a_workgroups_registers() -> None:
 
 def test_positions_in_segments_take_registers() -> None:
     """An Adreno 660 has 64 registers in a workgroup of 512, too few for 12 elements and their positions; Mali, too."""
-    for name, held in (("a660", 10), ("Mali", 10), ("a740", 16), ("dg2", 20), ("navi31", 20)):
+    for name, held, most in (
+        ("a660", 10, 20), ("Mali", 10, 12), ("G52", 10, 12), ("a740", 16, 20), ("dg2", 20, 20), ("navi31", 20, 20)
+    ):  # fmt: skip
         for steps in (10, 12, 16, 20):
-            rows = held_rows(chip(name), 512 * steps, 1, segmented=True)
-            assert (rows is not None) == (steps <= held)
-            assert held_rows(chip(name), 512 * steps, 1) is not None
+            assert (held_rows(chip(name), 512 * steps, 1, segmented=True) is not None) == (steps <= held)
+            assert (held_rows(chip(name), 512 * steps, 1) is not None) == (steps <= most)
 
 
 @pytest.mark.parametrize("name", ["a660", "Mali"])
@@ -351,10 +353,12 @@ def test_rows_are_shared_by_more_where_registers_are_fewest() -> None:
         assert few is not None
         assert many is not None
         assert unit * few.steps <= 20 < unit * many.steps or few.steps == many.steps
-    # With a workgroup at the device's limit, each invocation holds more.
-    small = held_rows(replace(chip("Mali"), max_workgroup_invocations=128), 4096, 4)
-    assert small is not None
-    assert (small.lanes, small.steps) == (128, 8)
+    # With a workgroup at the device's limit, an invocation holds five vectors at most.
+    small = replace(chip("Mali"), max_workgroup_invocations=128)
+    longest = held_rows(small, 128 * 20, 4)
+    assert longest is not None
+    assert (longest.lanes, longest.steps) == (128, 5)
+    assert held_rows(small, 128 * 20 + 4, 4) is None
 
 
 @pytest.mark.parametrize(
@@ -651,7 +655,7 @@ def test_convolutions(as_chip: dml.Device, dtype: str, channels: int, groups: in
     assert_sums(result, sums(grouped, filters), sums(abs(grouped), abs(filters)), 9 * channels // groups)
 
 
-@pytest.mark.parametrize(("name", "kernel"), [("V3D", "elementwise"), ("Mali", "vector")])
+@pytest.mark.parametrize(("name", "kernel"), [("V3D", "elementwise"), ("G52", "elementwise"), ("Mali", "vector")])
 def test_bytes_take_whole_vectors_where_registers_hold_the_elements(seen_as: Any, name: str, kernel: str) -> None:
     """Sixteen quotients at once take more than V3D's 32 registers; a word has four."""
     device = seen_as("discrete", **CHIPS[name])
@@ -662,3 +666,39 @@ def test_bytes_take_whole_vectors_where_registers_hold_the_elements(seen_as: Any
     a, b = random(rng, "INT8", (4, 64), -128, 127), random(rng, "INT8", (4, 64), 1, 9)
     result = run(device, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
     assert_exact(result, np.fmod(a, b))
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "kernel"), [("Mali", 4, "vector"), ("G52", 4, "narrow"), ("G52", 1, "vector")]
+)
+def test_products_take_the_rows_that_registers_hold(seen_as: Any, name: str, rows: int, kernel: str) -> None:
+    """Bifrost's loads and stores take aligned registers, so that four rows do not fit."""
+    device = seen_as("discrete", **CHIPS[name])
+    desc = dml.DML_GEMM_OPERATOR_DESC(
+        ATensor=tensor("FLOAT32", (1, 1, rows, 96)), BTensor=tensor("FLOAT32", (1, 1, 96, 64)),
+        OutputTensor=tensor("FLOAT32", (1, 1, rows, 64)), TransA=dml.DML_MATRIX_TRANSFORM_NONE,
+        TransB=dml.DML_MATRIX_TRANSFORM_NONE, Alpha=1, Beta=0,
+    )  # fmt: skip
+    assert labels(device, desc) == [f"gemm/{kernel}.comp"]
+    rng = np.random.default_rng(7)
+    a, b = random(rng, "FLOAT32", (1, 1, rows, 96)), random(rng, "FLOAT32", (1, 1, 96, 64))
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    result = run(device, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
+    assert_sums(result, wide_a @ wide_b, abs(wide_a) @ abs(wide_b), 96)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "wide"),
+    [("Mali", "FLOAT16", 8), ("Mali", "INT8", 1), ("G52", "FLOAT16", 1), ("G52", "FLOAT32", 4)],
+)
+def test_reductions_hold_the_accumulators_that_fit(seen_as: Any, name: str, dtype: str, wide: int) -> None:
+    """An accumulator of ARGMAX has two words; an invocation takes a vector of adjacent results, or one result."""
+    device = seen_as("discrete", **CHIPS[name])
+    desc = dml.DML_REDUCE_OPERATOR_DESC(
+        Function=dml.DML_REDUCE_FUNCTION_ARGMAX, InputTensor=tensor(dtype, (5, 64)),
+        OutputTensor=tensor("UINT32", (1, 64)), Axes=(0,),
+    )  # fmt: skip
+    program = device.compile_operator(device.create_operator(desc)).program
+    assert dict(program.dispatches[0].source.defines)["WIDE"] == str(wide)
+    x = random(np.random.default_rng(8), dtype, (5, 64), -100, 100)
+    assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], x.argmax(0, keepdims=True).astype(np.uint32))

@@ -22,6 +22,7 @@ import dml.graph.operations as op
 from dml.capability import short_name
 from dml.compiler import repeated, selection
 from dml.compiler.lowering import compile_operator
+from dml.compiler.program import Space
 from dml.conformance.axes import open_as
 from dml.conformance.samples import judge
 from dml.conformance.subject import subjects
@@ -34,7 +35,7 @@ from harness import run, tensor
 
 FORWARD, BACKWARD = dml.DML_CONVOLUTION_DIRECTION_FORWARD, dml.DML_CONVOLUTION_DIRECTION_BACKWARD
 #: Devices with few registers, and one whose compiler hoists loads: fields of Target.
-ARM, NVK = {"vendor": 0x13B5}, {"vendor": 0x10DE, "driver": 24}
+ARM, NVK = {"vendor": 0x13B5, "device": 0xA8670000}, {"vendor": 0x10DE, "driver": 24}
 
 
 class Crossing(NamedTuple):
@@ -110,13 +111,6 @@ def best(rows: int, length: int, count: int) -> dml.OperatorDesc:
     )  # fmt: skip
 
 
-def classes(sizes: tuple[int, int, int]) -> dml.OperatorDesc:
-    return dml.DML_REDUCE_OPERATOR_DESC(
-        Function=dml.DML_REDUCE_FUNCTION_ARGMAX, InputTensor=tensor("INT8", sizes),
-        OutputTensor=tensor("UINT32", (1, *sizes[1:])), Axes=(0,),
-    )  # fmt: skip
-
-
 def gru(steps: int, batch: int, inputs: int, hidden: int) -> dml.OperatorDesc:
     def one(*sizes: int) -> Any:
         return tensor("FLOAT32", sizes)
@@ -181,10 +175,12 @@ CROSSINGS = [
     Crossing("lines", "MOST_HELD_STEPS", 16, "discrete", softmax(4, 8192)),
     Crossing("lines", "CPU_BUSY", 32, "plain", normalization((1, 3, 512, 512), (2, 3))),
     Crossing("lines", "GPU_WALK", 32, "discrete", normalization((1, 64, 192, 192), (1,))),
-    Crossing("lines", "MOST_OF_TWO_WORDS", 16, "discrete", classes((21, 128, 128)), ARM),  # DeepLab
     Crossing("lines", "MOST_GROUPS", 64, "plain", best(1, 128256, 50)),  # Llama 3's vocabulary
     Crossing("lines", "GROUPED_ROUNDS", 1000, "plain", best(1, 128256, 50)),
     Crossing("product_tiles", "FEWEST_SUMS", 32, "discrete", product(197, 256, 1024), ARM),
+    # Scores of 512 queries and keys of eight heads of 64
+    Crossing("gemm", "_COLLIDING", 1024, "plain", product(512, 512, 64, b_along_k=True)),
+    Crossing("gemm", "_COPIED_FROM", 1024, "plain", product(512, 512, 64, b_along_k=True)),
     # Four query heads share 1024 values, of 128 columns and of 64
     Crossing("tiles", "_COLUMNS_OF_LONG_ROWS", 4096, "plain", product(4, 1024, 128)),
     Crossing("tiles", "_COLUMNS_OF_LONG_ROWS", 64, "plain", product(4, 1024, 64)),
@@ -272,3 +268,20 @@ def test_residual_additions(vulkan: VulkanDevice, side: int, dispatches: int) ->
     found = compiled.dispatch({"x": inputs["InputTensor"], "other": residual})["y"]
     expected = subjects()["CONVOLUTION"].reference(desc, inputs)["OutputTensor"].values + residual
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("k, most, runs_once", [(1024, 64 << 20, 1), (1024, 0, 0), (1032, 64 << 20, 0)])
+def test_constant_columns_that_collide(
+    vulkan: VulkanDevice, monkeypatch: pytest.MonkeyPatch, k: int, most: int, runs_once: int
+) -> None:
+    """CPU drivers copy such weights once, and keep the copy alone. Every element is in a product."""
+    monkeypatch.setattr("dml.compiler.selection.gemm._MOST_COPIED", most)
+    random = np.random.default_rng(7)
+    a, weights = (random.integers(-3, 4, sizes).astype(np.float32) for sizes in ((3, k), (70, k)))
+    graph = Builder(open_as(vulkan))
+    compiled = graph.compile({"y": op.gemm(graph.input("a", a.shape), weights, transpose_b=True)})
+    program = compiled.program
+    assert len(program.initialize) == runs_once
+    spaces = {bound.region.space for bound in program.dispatches[-1].bindings}
+    assert (Space.CONSTANT in spaces) == (not runs_once)
+    np.testing.assert_array_equal(compiled.dispatch({"a": a})["y"], a @ weights.T)

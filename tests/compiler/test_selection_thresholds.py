@@ -52,6 +52,7 @@ CROSSED = [
 #: Both sides run in tests/graph/test_blocks.py, test_selection_sizes.py, test_thinned_and_flat.py and
 #: test_blocks_of_results.py.
 RUN_ELSEWHERE = {
+    "gemm": {"_MOST_COPIED"},
     "stored_weights": {"_FEW_ROWS", "_FEW_ROWS_OF_CPUS", "_PART_BYTES"},
     "convolution": {"_ADDED_SEPARATELY", "_BLOCKS_WEIGHTS", "_FAR_APART"},
 }
@@ -81,7 +82,7 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
                       "_FEW_REGISTERS"},
         "convolution": {"_READ_COST_OF_GPUS", "_TRANSFORMS_COMPILATION"},
         "detection": {"_FINDING"},
-        "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD", "FEWEST_HELD_OF_SEGMENTS", "POSITION"},
+        "lines": {"HELD_OF_REGISTERS", "FEWEST_HELD", "FEWEST_HELD_OF_SEGMENTS", "FEWEST_STEPS", "POSITION"},
         "stored_weights": {"_TWO_BY_TWO"},
         "windows": {"_AROUND"},
     },
@@ -89,9 +90,9 @@ NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
         "convolution": {"_CORES"},
         "detection": {"_REGISTERS"},
         "devices": {"_NAK_NUMBERS", "_NAK_NUMBERS_OF_MANY", "_MANY_DIMENSIONS", "_MOST_LOADS", "_FIRST_VOLTA",
-                    "_AMD", "_APPLE", "_ARM", "_BROADCOM", "_IMAGINATION", "_INTEL", "_NVIDIA", "_QUALCOMM", "_NVK",
-                    "_HONEYKRISP", "_KEPT", "_LAST_ADRENO_6", "_AMD_NUMBERS", "_FEWEST", "_FEWEST_FOR_MATRICES",
-                    "_MANY_FOR_MATRICES", "CPU_ITERATIONS", "GPU_STEPS"},
+                    "_FIRST_VALHALL", "_AMD", "_APPLE", "_ARM", "_BROADCOM", "_IMAGINATION", "_INTEL", "_NVIDIA",
+                    "_QUALCOMM", "_NVK", "_HONEYKRISP", "_KEPT", "_LAST_ADRENO_6", "_AMD_NUMBERS", "_FEWEST",
+                    "_FEWEST_FOR_MATRICES", "_MANY_FOR_MATRICES", "CPU_ITERATIONS", "GPU_STEPS"},
     },
     "a speed-up": {"thresholds": {"MARGIN"}},
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from dml.compiler.selection import max_steps
@@ -45,3 +46,27 @@ def suppression_sharing(target: Target, boxes: int, kept: int) -> SuppressionSha
         return None
     rounds = min(kept, max_steps(target) // each)
     return SuppressionSharing(lanes, rounds, rounds * each)
+
+
+class SuppressionVisits(NamedTuple):
+    """Division of non-maximum suppression that visits boxes in the order of their ranks. lanes: as above. shift: groups
+    have 2^shift boxes. rounds: boxes visited per dispatch. steps: steps of these rounds."""
+
+    lanes: int
+    shift: int
+    rounds: int
+    steps: int
+
+
+def suppression_visits(target: Target, boxes: int, kept: int) -> SuppressionVisits | None:
+    """Return the division on CPU drivers; None on other devices, and if a round is too long for the device.
+
+    A GPU takes as long for a round whatever it tests, and each box that is dropped at once saves a round.
+    """
+    lanes, shift = CPU_VECTOR, math.isqrt(boxes).bit_length()
+    groups = -(-boxes >> shift)
+    each = sum(-(-count // lanes) for count in (groups, 1 << shift, kept)) + _FINDING
+    rounds = min(boxes, max_steps(target) // each - 1)
+    if not profile(target).vector_groups or rounds < 1 or 1 << shift > max_steps(target):
+        return None
+    return SuppressionVisits(lanes, shift, rounds, (rounds + 1) * each)

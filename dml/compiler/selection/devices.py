@@ -99,6 +99,10 @@ _FIRST_VOLTA = 0x1D81
 #: later chips have 255 registers.
 _FIRST_KEPLER = Profile(63, loads_early=True, dots=False)
 _FIRST_KEPLER_DEVICES = frozenset({*range(0x0FC0, 0x1000), *range(0x1180, 0x1200)})
+#: ARM's Bifrost GPUs (Mali G71 to G76, G31 to G52) have 64 registers, too, but loads and stores take aligned groups of
+#: them: Mesa's compiler spilled products and vectors of bytes that fit Valhall's.
+_BIFROST = Profile(44, 16384, cores=8)
+_FIRST_VALHALL = 0x9000
 _PROFILES = {
     _AMD: Profile(256, 131072, numbers=_AMD_NUMBERS),
     _APPLE: Profile(128, 49152, cores=8),
@@ -156,6 +160,8 @@ def _profile(vendor: int, device: int, driver: int) -> Profile:
         if device >> 16 == _LAST_ADRENO_6:
             return _ADRENO_702
         return _ADRENO_7 if device >> 16 > _LAST_ADRENO_6 else _ADRENO_6
+    if vendor == _ARM and device >> 16 < _FIRST_VALHALL:
+        return _BIFROST
     return _PROFILES.get(vendor, _H100)
 
 

@@ -50,6 +50,12 @@ WORTH_TRANSPOSING: tuple[int, int] = threshold("gemm.WORTH_TRANSPOSING")
 WORTH_PACKING: int = threshold("gemm.WORTH_PACKING")
 #: Products of fewer rows than this have their own kernel on GPUs: tiles of 32 rows would be half empty at best.
 NARROW: int = threshold("gemm.NARROW")
+#: Columns whose stride is a multiple of this many 32-bit elements collide in a CPU's cache.
+_COLLIDING = 512
+#: Maximum number of bytes of a constant that is copied because its columns collide.
+_MOST_COPIED = 64 << 20
+#: Minimum number of uses of each element for which each run makes such a copy.
+_COPIED_FROM = 256
 #: Workgroup size of the narrow kernel, which every device supports.
 _NARROW_WORKGROUP = 128
 #: Upper bound on the steps that combine the partial sums of invocations.
@@ -299,6 +305,17 @@ def is_worth_packing(target: Target, uses: int, *, known: bool) -> bool:
     memory.
     """
     return not profile(target).shares_memory and (known or uses >= WORTH_PACKING)
+
+
+def columns_collide(target: Target, stride: int, uses: int, known: int | None) -> bool:
+    """Whether to copy a matrix, so that its rows are contiguous instead of its columns, which a CPU would read slowly.
+
+    The columns of a tile evict each other if their stride, in elements, maps them to few of the cache's sets. uses:
+    number of uses of each element. known: bytes of a constant; its copy replaces it unless something else reads it, so
+    large ones, such as vocabularies, are not copied.
+    """
+    collide = profile(target).vector_groups and stride % _COLLIDING == 0
+    return collide and (uses >= _COPIED_FROM if known is None else known <= _MOST_COPIED)
 
 
 def product_steps(kernel: ProductKernel, k: int) -> int:

@@ -116,16 +116,6 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int, comput
     return LineSharing(lanes, workgroup, chunks, together=together, subgroup=_subgroup(target, lanes, workgroup))
 
 
-#: Accumulators of two words, for one invocation, that fit where registers are fewest: there are as many for a block.
-#: Mesa's compiler for Mali spilled 109 for 16, the bytes of a vector.
-MOST_OF_TWO_WORDS = 8
-
-
-def keeps_accumulators(target: Target, results: int, words: int) -> bool:
-    """Whether an invocation can hold the accumulators of adjacent results, of ``words`` words each."""
-    return words == 1 or results <= MOST_OF_TWO_WORDS or not has_fewest_registers(target)
-
-
 def _most_lanes(target: Target, lines: int) -> int | None:
     """Return the maximum number of lanes that share a line: a subgroup's, which need no barrier, if there are enough
     lines to fill the GPU with subgroups, else None (a workgroup's)."""
@@ -265,8 +255,9 @@ HELD_COUNTS, MOST_HELD, HELD_OF_REGISTERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20
 #: first: with 64 registers, 10 steps of one element fit, and 12 spilled.
 POSITION = 5
 #: Where registers are fewest, more invocations share a row before one holds more elements: of 64 registers, Mesa's
-#: compiler for Mali needs 60 for 20 elements, and spills for 24; for 12 if they are in several segments.
-FEWEST_HELD, FEWEST_HELD_OF_SEGMENTS = 20, 10
+#: compiler for Mali needs 60 for 20 elements, and spills for 24; for 12 if they are in several segments. FEWEST_STEPS:
+#: maximum number of steps, each of which has an address.
+FEWEST_HELD, FEWEST_HELD_OF_SEGMENTS, FEWEST_STEPS = 20, 10, 12
 #: MOST_HOLDERS: maximum number of invocations that share a row held in registers. HOLDERS: smallest workgroup.
 MOST_HOLDERS, HOLDERS = 512, 128
 
@@ -313,13 +304,12 @@ def _held(target: Target, length: int, unit: int, few: int, segmented: bool) -> 
     most = min(MOST_HOLDERS, target.max_workgroup_invocations)
     spread = limit = MOST_HELD
     if has_fewest_registers(target):
-        spread = FEWEST_HELD
-        if segmented:
-            spread = limit = FEWEST_HELD_OF_SEGMENTS
+        spread = limit = FEWEST_HELD_OF_SEGMENTS if segmented else FEWEST_HELD
     few, many = (min(limit, spread // unit) for limit in (few, MOST_HELD_STEPS))
     while lanes < most and steps > lanes * (few if lanes < FEW_HOLDERS else many):
         lanes *= 2
-    each = next((each for each in HELD_COUNTS if each * lanes >= steps), 0)
+    counts = (each for each in HELD_COUNTS if each <= FEWEST_STEPS or not has_fewest_registers(target))
+    each = next((each for each in counts if each * lanes >= steps), 0)
     if not each or each * unit > min(limit, HELD_OF_REGISTERS * registers(target, lanes)):
         return None
     keeps_positions = segmented and profile(target).loads_early and has_few_registers(target)
@@ -411,16 +401,14 @@ MOST_SELECTED: int = threshold("lines.MOST_SELECTED")
 CPU_LINE_GROUPED: int = threshold("lines.CPU_LINE_GROUPED")
 #: Cost per picked element of such a vector, in the same unit.
 CPU_PICKED_GROUPED: int = threshold("lines.CPU_PICKED_GROUPED")
-#: Sorting is faster where more than one element in this many is picked.
-CPU_SORTED_PER_PICKED: int = threshold("lines.CPU_SORTED_PER_PICKED")
 #: MOST_GROUPS: maximum number of groups in a block, which fill 6 KiB of shared memory. GROUPED_ROUNDS: loop iterations
 #: per pick for two reductions, besides those over the groups and over one group.
 MOST_GROUPS, GROUPED_ROUNDS = 512, 12
 #: Where lines are few, they are split into blocks of at least this many times K elements, so that most of a block is
 #: discarded.
 SELECTED_FROM = 8
-#: Maximum number of elements of a block that a CPU driver's workgroup sorts: every exchange ends in a barrier, which is
-#: slow there.
+#: Number of elements, a power of two, that an invocation of a CPU driver sorts. With twice as many, a sort is up to a
+#: fifth faster, and its kernel takes 0.2 s longer to compile.
 CPU_SORTED: int = threshold("lines.CPU_SORTED")
 #: Maximum number of elements of a block that a GPU's workgroup sorts in shared memory: 12 bytes for a 64-bit element
 #: and its index, of Vulkan's 16 KiB.
@@ -435,9 +423,9 @@ GPU_SORTERS = 128
 class BlockSharing:
     """How the first K elements of each line are found: in blocks of ``block`` elements, whose results are merged.
 
-    selects: one invocation picks the first elements of a block one after the other; else a workgroup sorts a block.
-    per_group: blocks per workgroup. steps: per invocation. group: if not 0, a workgroup picks the elements and keeps
-    the first of each ``group`` elements.
+    selects: one invocation picks the first elements of a block one after the other; else a workgroup sorts a block or,
+    ``alone``, an invocation. per_group: blocks per workgroup. steps: per invocation. group: if not 0, a workgroup picks
+    the elements and keeps the first of each ``group`` elements.
     """
 
     block: int
@@ -446,15 +434,18 @@ class BlockSharing:
     workgroup: int
     steps: int
     group: int = 0
+    alone: bool = False
 
 
 def top_k_sharing(target: Target, lines: int, length: int, k: int) -> BlockSharing:
     """Return the blocks for the first ``k`` of each of ``lines`` lines of ``length`` elements."""
+    block = 1 << max(1, (length - 1).bit_length())
     if not profile(target).shares_memory:
-        grouped = _grouped(target, length, k) if _grouping_pays(lines, length, k) else None
-        if grouped or k <= MOST_SELECTED:
+        if k <= MOST_SELECTED:
+            grouped = _grouped(target, length, k) if _grouping_pays(lines, length, k) else None
             return grouped or _selected(target, lines, length, k)
-    block = min(GPU_SORTED if profile(target).shares_memory else CPU_SORTED, 1 << max(1, (length - 1).bit_length()))
+        return BlockSharing(min(CPU_SORTED, block), False, target.workgroup, target.workgroup, 1, alone=True)
+    block = min(GPU_SORTED, block)
     while block > 2 and _sorted(target, block).steps > max_steps(target):
         block //= 2
     return _sorted(target, block)
@@ -477,8 +468,6 @@ def top_k_group(target: Target, length: int, k: int) -> int:
 
 
 def _grouping_pays(lines: int, length: int, k: int) -> bool:
-    if k > MOST_SELECTED:
-        return length >= CPU_SORTED_PER_PICKED * k
     # Selecting line by line leaves invocations of a vector idle if it has fewer lines than invocations.
     idle = max(1, CPU_VECTOR // lines)
     return idle * k * length >= CPU_LINE_GROUPED + length + CPU_PICKED_GROUPED * k
@@ -511,10 +500,12 @@ def _selected(target: Target, lines: int, length: int, k: int) -> BlockSharing:
 
 
 def _sorted(target: Target, block: int) -> BlockSharing:
-    """Return blocks for a bitonic sort; their number of elements is a power of two. Steps: reads, exchanges, writes."""
+    """Return blocks for a GPU's bitonic sort; their number of elements is a power of two.
+
+    Steps: reads, exchanges, writes.
+    """
     per_group = max(1, SORTED_AT_ONCE // block)
-    sorters = GPU_SORTERS if profile(target).shares_memory else CPU_VECTOR
-    workgroup = min(sorters, block * per_group // 2, target.max_workgroup_invocations)
+    workgroup = min(GPU_SORTERS, block * per_group // 2, target.max_workgroup_invocations)
     shares = -(-block * per_group // workgroup)
     exchanges = (block.bit_length() - 1) * block.bit_length() // 2
     return BlockSharing(block, False, per_group, workgroup, 2 * shares + exchanges * (1 + shares // 2))

@@ -26,7 +26,7 @@ _FEW_REGISTERS, _MANY_REGISTERS = (4, 4, 32, 8), (8, 2, 64, 4)
 _FEWER_COLUMNS = ((2, 8, 16, 8), (1, 16, 8, 8))
 #: Registers that two columns of two rows, or of two blocks with a scale and a zero point each, need on devices with few
 #: registers. V3D has fewer: Mesa compiled four columns for it without spills, and spilled up to 26 registers with two.
-_TWO_BY_TWO = 48
+_TWO_BY_TWO = 40
 #: Maximum number of rows for which CPU drivers multiply weights as stored; they have one kernel for 2, 4 and 8 bits.
 _FEW_ROWS_OF_CPUS = 12
 #: Bytes of weights that are widened at a time: working memory that does not grow with the model.

@@ -103,10 +103,14 @@ def test_any_boxes_are_onnxruntimes(device: dml.Device, case: tuple[Any, dict[st
 
 @pytest.mark.parametrize("opset", [10, 11])
 @pytest.mark.parametrize("centers", [0, 1])
-def test_many_boxes(device: dml.Device, opset: int, centers: int) -> None:
-    """More boxes than one invocation handles, and quotients on both sides of the threshold."""
+@pytest.mark.parametrize("equal_scores", [False, True])
+def test_many_boxes(device: dml.Device, opset: int, centers: int, equal_scores: bool) -> None:
+    """More boxes than one invocation handles, and quotients on both sides of the threshold. Boxes with equal scores are
+    selected in index order."""
     rng = np.random.default_rng(7)
     boxes, scores = random_boxes(rng, 2, 700, centers), rng.random((2, 3, 700)).astype(np.float32)
+    if equal_scores:
+        scores = np.ceil(4 * scores) / 4
     held = {"limit": 300, "overlap": 0.3, "least": 0.05}
     model = suppression(boxes, scores, held=held, opset=opset, center_point_box=centers)
     found = equal(device, model, {"boxes": boxes, "scores": scores})

@@ -20,6 +20,9 @@ from dml.enums.own import OWN_OPERATOR_TYPE
 from dml.frontends.dxdispatch.writing import dispatchable
 from harness import tensor
 
+#: The kernels with a round per box: of GPUs, of CPU drivers.
+ROUNDS = ("detection/suppress.comp", "detection/visit.comp")
+
 
 def described(**changes: Any) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
     fields = {
@@ -98,7 +101,7 @@ def test_rounds_go_in_parts(seen_as: Callable[..., dml.Device], device_class: De
     for few in (None, 256):
         device = seen_as(device_class=device_class, fewer_steps=few)
         compiled = device.compile_operator(device.create_operator(desc))
-        rounds = [one for one in compiled.program.dispatches if one.label == "detection/suppress.comp"]
+        rounds = [one for one in compiled.program.dispatches if one.label in ROUNDS]
         assert max(one.steps for one in rounds) <= max_steps(device.vulkan.target)
         assert len(rounds) >= (50 if few else 1)
         outputs = compiled.dispatch(inputs)

@@ -9,6 +9,7 @@ import pytest
 
 import dml
 import harness
+from dml.compiler.operators.reduction.top_k import sorting_network
 from harness import LAYOUTS, Array, assert_exact, like, tensor
 
 UP, DOWN = dml.DML_AXIS_DIRECTION_INCREASING, dml.DML_AXIS_DIRECTION_DECREASING
@@ -55,13 +56,23 @@ TYPES = ["FLOAT32", "FLOAT16", "INT64", "INT32", "INT16", "INT8", "UINT64", "UIN
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("direction", [UP, DOWN])
-def test_types_and_ties(device: dml.Device, dtype: str, direction: Any) -> None:
-    x = harness.random(np.random.default_rng(1), dtype, (4, 37, 3), -6, 6)
+@pytest.mark.parametrize("length, k", [(37, 20), (300, 290)], ids=["few", "many"])
+def test_types_and_ties(device: dml.Device, dtype: str, direction: Any, length: int, k: int) -> None:
+    x = harness.random(np.random.default_rng(1), dtype, (4, length, 3), -6, 6)
     x = np.round(x.astype(np.float32)).astype(x.dtype)
     if dtype.endswith("64"):
         x *= np.asarray(1 << 33, x.dtype)
-    found = harness.run(device, describe(like(x), 1, 20, direction), {"InputTensor": x})
-    check(found, x, 1, 20, direction)
+    found = harness.run(device, describe(like(x), 1, k, direction), {"InputTensor": x})
+    check(found, x, 1, k, direction)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8, 16])
+def test_a_sorting_network_sorts(count: int) -> None:
+    """A network that sorts all sequences of zeros and ones sorts any."""
+    rows = np.arange(1 << count)[:, None] >> np.arange(count) & 1
+    for i, j in sorting_network(count):
+        rows[:, [i, j]] = np.sort(rows[:, [i, j]], axis=1)
+    assert (np.diff(rows, axis=1) >= 0).all()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -97,7 +108,7 @@ def test_long_lines_of_64_bits(each_kind: dml.Device) -> None:
     x = np.random.default_rng(5).integers(-(2**63), 2**63 - 1, 3000, np.int64)
     desc = describe(like(x), 0, 1500)
     compiled = each_kind.compile_operator(each_kind.create_operator(desc))
-    assert len(compiled.program.dispatches) == (9 if each_kind.vulkan.target.is_cpu else 3)
+    assert len(compiled.program.dispatches) == (10 if each_kind.vulkan.target.is_cpu else 3)
     check(compiled.dispatch({"InputTensor": x}), x, 0, 1500)
 
 

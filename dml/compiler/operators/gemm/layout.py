@@ -9,7 +9,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf
-from dml.compiler.selection.gemm import is_worth_packing
+from dml.compiler.selection.gemm import columns_collide, is_worth_packing
 from dml.compiler.selection.stored_weights import keeps_wider
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32
 
@@ -64,6 +64,15 @@ def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
         return transposed(readable(builder, transposed(operand), uses))
     data_type = operand.data_type if whole_words else DML_TENSOR_DATA_TYPE_FLOAT32
     return _copied(builder.prepare(operand) if keeps else builder, operand, data_type, of=4)
+
+
+def without_collisions(builder: ProgramBuilder, b: Operand, uses: int) -> Operand:
+    """Return b, or a copy with contiguous rows if its contiguous columns collide in a CPU's cache."""
+    stride, known = b.strides[-1], b.region.size if b.is_static else None
+    is_column = DATA_TYPES[b.data_type].bits == 32 and quads(b) == "column"
+    if not is_column or not columns_collide(builder.target, stride, uses, known):
+        return b
+    return _copied(builder.prepare(b), b, b.data_type, of=4)
 
 
 def in_rows(builder: ProgramBuilder, operand: Operand) -> Operand:

@@ -13,7 +13,7 @@ from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.float_modes import half_arithmetic
 from dml.compiler.kernels.kinds import X
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed
+from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed, without_collisions
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
@@ -92,7 +92,7 @@ def matmul(
     else:
         if not has_any_rows(target, sizes_of({"a": a, "b": b, "result": result})):
             a = readable(builder, a, uses=n)
-        b = readable(builder, b, uses=m)
+        b = without_collisions(builder, readable(builder, b, uses=m), uses=m)
     operands = merge_batch(_over_batch(a, b, c, result))
     for products in _parts(operands, target):
         _sum_of_products(builder, products, finish, one_by_one, runs)

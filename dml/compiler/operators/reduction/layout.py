@@ -11,7 +11,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.lanes import adjacent
 from dml.compiler.program import Operand
 from dml.compiler.selection.devices import keeps
-from dml.compiler.selection.lines import keeps_accumulators, reduction_takes_vectors
+from dml.compiler.selection.lines import reduction_takes_vectors
 from dml.compiler.target import Target
 
 
@@ -39,7 +39,7 @@ class ReductionLayout:
         full = [operand for i, operand in enumerate(inputs) if i not in rows]
         unit = adjacent(full, inputs[0].rank - 1) if reduction_takes_vectors(target, inputs[0].count) else 1
         wide = adjacent(full, kept - 1) if unit == 1 else 1
-        if not keeps(target, wide * len(rows)) or not keeps_accumulators(target, wide, words):
+        if not keeps(target, wide * max(len(rows), words)):
             wide = 1
         return cls(tuple(inputs), tuple(results), kept, rows, wide, unit)
 

@@ -7,6 +7,7 @@ chooses), and merged pairwise. NaN counts as the largest value and the zeros are
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dml import enums
@@ -25,6 +26,7 @@ from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC, DML_TOP_K_OPERAT
 from dml.tensors import packed_strides
 
 SORT = "reduction/sort_blocks.comp"
+SORT_OWN = "reduction/sort_own.comp"
 SELECT = "reduction/select_blocks.comp"
 SELECT_GROUPED = "reduction/select_grouped.comp"
 MERGE = "reduction/merge_runs.comp"
@@ -70,6 +72,21 @@ def _most_words(builder: ProgramBuilder, x: Operand, k: int) -> int:
     blocks = -(-length // block)
     # Merging may round the number of runs up.
     return 1 if blocks == 1 else (blocks + 1) * min(k, block) * _entry_words(x)
+
+
+def sorting_network(count: int) -> Iterator[tuple[int, int]]:
+    """Yield pairs of indices, the smaller first, that sort ``count`` (a power of two) elements if each pair is put in
+    order, one after the other: Batcher's odd-even merge sort."""
+    size = 1
+    while size < count:
+        apart = size
+        while apart:
+            for first in range(apart % size, count - apart, 2 * apart):
+                for i in range(first, min(first + apart, count - apart)):
+                    if i // (2 * size) == (i + apart) // (2 * size):
+                        yield i, i + apart
+            apart //= 2
+        size *= 2
 
 
 def _entry_words(x: Operand) -> int:
@@ -196,6 +213,10 @@ class _LineSearch:
         elif sharing.selects:
             kernel = SELECT
             constants["BLOCK"] = sharing.block
+        elif sharing.alone:
+            kernel = SORT_OWN
+            network = " ".join(f"ORDER({i}, {j})" for i, j in sorting_network(sharing.block))
+            defines |= {"BLOCK": f"{sharing.block}u", "NETWORK": network}
         else:
             kernel = SORT
             defines |= {"BLOCK": f"{sharing.block}u", "SEGMENTS": f"{sharing.per_group}u"}

@@ -305,7 +305,7 @@ def gather_kept(sizes: Sequence[int], indices: Sequence[int], axis: int, index_d
     """Return which dimensions of input and indices GATHER's output keeps: (first, count).
 
     The input's sizes, with the last ``index_dimensions`` sizes of the indices in place of the one at ``axis``, may
-    exceed the dimension count. Then leading ones are dropped, first of the input, then of the indices (the page's
+    exceed the dimension count. Then leading sizes of 1 are dropped, first of the input, then of the indices (the page's
     example 3). first: first dimension of the input to keep. count: number of trailing dimensions of the indices to
     keep.
     """
@@ -320,7 +320,7 @@ def gather_kept(sizes: Sequence[int], indices: Sequence[int], axis: int, index_d
 
 
 def gathered_sizes(sizes: Sequence[int], indices: Sequence[int], axis: int, index_dimensions: int) -> Sizes:
-    """Return the sizes of GATHER's output, without leading ones.
+    """Return the sizes of GATHER's output, without leading sizes of 1.
 
     They exceed the input's rank if too few leading sizes are 1; the validator refuses that.
     """

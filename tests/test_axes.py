@@ -50,20 +50,25 @@ ONE_AND_MORE = [LAYOUTS[0], *(pytest.param(layout, marks=pytest.mark.slow) for l
 @pytest.mark.parametrize("layout", ONE_AND_MORE)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_operator(vulkan: VulkanDevice, name: str, layout: str) -> None:
-    """Axes that give the same program and kind of memory as an earlier axis are covered by it."""
+    """Axes that give the same program as an earlier axis are covered by it; in the last layout, only if their kind of
+    memory is the same, too."""
     plain = open_as(vulkan)
     desc = sample(name, layout)
     own, expected = run_sample(plain, desc)
-    seen: list[tuple[Program, bool]] = [(own, plain.context.unified)]
+
+    def seen_in(device: dml.Device) -> bool:
+        return layout == LAYOUTS[-1] and device.context.unified
+
+    seen: list[tuple[Program, bool]] = [(own, seen_in(plain))]
     for axis in AXES:
         device = open_as(vulkan, axis)
-        program = compile_operator(desc, device.vulkan.target)
-        if (program, device.context.unified) in seen:
+        run = compile_operator(desc, device.vulkan.target), seen_in(device)
+        if run in seen:
             continue
-        seen.append((program, device.context.unified))
+        seen.append(run)
         _, results = run_sample(device, desc)
         for output, found, wanted in zip(tensors(desc.outputs()), results, expected, strict=True):
-            assert_near(found, wanted, output, program == own)
+            assert_near(found, wanted, output, run[0] == own)
 
 
 def test_what_an_axis_changes(vulkan: VulkanDevice, seen_as: Callable[..., dml.Device]) -> None:

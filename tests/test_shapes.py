@@ -277,7 +277,7 @@ def test_gathered_sizes_are_numpys_but_for_ones(found, indices, data):
     [
         ((5, 4), (1, 3), 0, 1, (3, 4)),
         ((1, 1, 5, 4), (1, 1, 2, 3), 2, 2, (1, 2, 3, 4)),  # one leading 1 of the input is removed
-        ((1, 1, 5, 4), (1, 6, 2, 3), 3, 3, (5, 6, 2, 3)),  # two leading ones are removed
+        ((1, 1, 5, 4), (1, 6, 2, 3), 3, 3, (5, 6, 2, 3)),  # two leading 1s are removed
         ((5, 4), (1, 3), 0, 2, (3, 4)),  # the input has none, so the indices' leading 1 is removed
         ((5, 4), (2, 3), 0, 2, (2, 3, 4)),  # neither has a leading 1: too many dimensions, which the validator refuses
         ((5, 4), (1, 1), 1, 0, (5,)),

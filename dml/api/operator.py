@@ -227,8 +227,9 @@ class CompiledOperator(Dispatchable):
         them. Tensors owned by DML are given to the first dispatch, and later only to replace them. Outputs are new
         packed arrays. A DeviceArray of this device can replace an array. keep: names of outputs to return as
         DeviceArrays, whose buffers are reused once unreferenced. into: DeviceArrays to write outputs to, by name; bytes
-        that the program does not write stay, as in MULTIHEAD_ATTENTION1's cache. Buffers, pipelines and recordings are
-        kept for the next call. Raises DMLError for a missing, unknown or wrong array, before anything runs.
+        that the program does not write stay, as in MULTIHEAD_ATTENTION1's cache. One of them may be an input of an
+        operator that executes in place, as for a BindingTable. Buffers, pipelines and recordings are kept for the next
+        call. Raises DMLError for a missing, unknown or wrong array, before anything runs.
         """
         return self._own().dispatch(inputs, keep=keep, into=into)
 

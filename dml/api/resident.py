@@ -14,6 +14,7 @@ from dml.api import arrays
 from dml.api.arrays import TensorMemory
 from dml.api.bound import BoundRecordings, OutputBuffers
 from dml.api.device_array import ArrayCheck, DeviceArray, Lease
+from dml.api.hazards import BoundRange, check_execution
 from dml.api.weights import Constants, Weights
 from dml.api.working import WorkingMemory
 from dml.compiler.program import Region, Space
@@ -27,7 +28,7 @@ from dml.runtime.recording import KernelTime, Place, Recording
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
 if TYPE_CHECKING:
-    from dml.api.operator import CompiledOperator
+    from dml.api.operator import CompiledOperator, Slot
 
 Array = npt.NDArray[Any]
 
@@ -209,6 +210,8 @@ class Resident:
             return places.get(region[:2]) or self._place(region)
 
         def make() -> Recording:
+            read, written = _ranges(self._compiled.input_slots, inputs), _ranges(self._compiled.output_slots, outputs)
+            check_execution(self._compiled, read, written, None, None)
             return Recording(
                 self._context,
                 self._compiled.program.dispatches,
@@ -361,3 +364,13 @@ class Resident:
         region = self._compiled.program.owned[slot]
         place = self._weights.place(region)
         return place.buffer.read(np.uint8, region.size, place.offset + region.offset)
+
+
+def _ranges(slots: Sequence[Slot], buffers: Mapping[int, Buffer]) -> list[BoundRange]:
+    """Return the bytes that tensors occupy in these buffers."""
+    tensors = ((slots[slot], slots[slot].tensor, buffer) for slot, buffer in buffers.items())
+    return [
+        BoundRange(slot.where, Place(buffer), int(tensor.TotalTensorSizeInBytes or 0), tensor)
+        for slot, tensor, buffer in tensors
+        if tensor is not None
+    ]

@@ -82,7 +82,8 @@ class ProgramPattern:
         return (number for number in every if type(number) is TracedInt)
 
     def filled(self, numbers: Numbers) -> Program:
-        """Return the program for these ``numbers``. Raises UntracedError if other constants are equal then."""
+        """Return the program for these ``numbers``. Raises UntracedError if they make other constants
+        equal than when it was traced."""
         get = numbers.get
         program = self._program
         _check_compared(program.compared, numbers)

@@ -33,8 +33,7 @@ class PlacePart(NamedTuple):
 
 
 class Journal:
-    """An open journal. found: outcomes by number of the device axis, and by case. seconds: time that each has taken so
-    far."""
+    """An open journal. found: outcomes by case, for each device axis. seconds: the time that each axis has taken."""
 
     def __init__(self, path: Path, head: Record, devices: Sequence[Record]) -> None:
         self.path, self.head, self.devices = path, head, list(devices)

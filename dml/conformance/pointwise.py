@@ -24,7 +24,7 @@ InputMaker = Callable[[Any, Values], Inputs]
 
 #: One to eight dimensions, sizes of one, primes, and enough elements for several workgroups.
 SIZES = sizes("3x5x7", "1", "67", "2x3x1x5", "2x1x2x1x2x1x3x2", "13x331")
-#: SIZES and further ones, for every rank from 1 to 8: for operators with few data types.
+#: SIZES and more, with every rank from 1 to 8, for operators of few data types.
 ALL_RANKS = SIZES | sizes("2x1x3x2x4", "2x1x2x1x3x3", "1x2x1x2x2x3x2")
 
 

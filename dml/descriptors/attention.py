@@ -12,7 +12,7 @@ from .base import Input, OperatorDesc, OptionalInput, OptionalOutput, Output, op
 
 @shared_fields
 class AttentionDesc(OperatorDesc):
-    """First fields of multi-head attention."""
+    """The fields with which all multi-head attentions begin."""
 
     QueryTensor: OptionalInput = None
     KeyTensor: OptionalInput = None

@@ -68,7 +68,7 @@ class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @shared_fields
 class ResampleDesc(OperatorDesc):
-    """First fields of a resampling with a rounding direction."""
+    """The fields with which resamplings with a rounding direction begin."""
 
     TENSORS = "OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension."
     InputTensor: Input

@@ -85,8 +85,8 @@ def _is_read_stored(node: Node, weights: _Weights) -> bool:
 
 
 def widens_scales(node: Node, once: Collection[Node]) -> bool:
-    """Whether a node widens FLOAT16 scales only of weights that their readers read as stored: the scales are read as
-    stored, too. once: the nodes that initialization computes."""
+    """Whether a node widens FLOAT16 scales, and all readers of the result read their weights, and so these scales, as
+    stored. once: the nodes that initialization computes."""
     weights = weights_of(node)
     if weights is None or weights.counts is not None or not is_packed(weights.tensor):
         return False

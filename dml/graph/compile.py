@@ -59,7 +59,7 @@ class _Compiler:
         self.blocks: dict[Value, StoredWeights | Stack] = {}
         #: Widened scales -> the FLOAT16 scales that readers of stored weights read instead.
         self.scales: dict[Value, Operand] = {}
-        #: Gathers that need no kernel, since products read their stacks in place; and by result, that stack.
+        #: Gathers without a kernel, because products read their stacks of matrices in place; and these stacks.
         self.gathers: set[Node] = set()
         self.stacks: dict[Value, Stack] = {}
         #: Attentions whose scores are computed in parts, by their last node, and their earlier nodes.

@@ -37,7 +37,7 @@ class _Merged:
         #: one.
         self._contents: dict[bytes, tuple[Value, int]] = {}
         self._constants: dict[Value, Value] = {}
-        #: Small constants, each with the number of its content.
+        #: Small constants; those of equal content have the same number.
         self.compared: list[ComparedConstant] = []
 
     def takes(self, node: Node) -> bool:

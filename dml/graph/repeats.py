@@ -88,7 +88,8 @@ def _repeats(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
 
 
 def _original(entry: _Entry, found: dict[Value, _Repeat]) -> tuple[list[_Parts], _Entry]:
-    """Return an input's dimensions as parts of the repeated tensor's, and that tensor; else its own."""
+    """Return how an input's dimensions divide those of the tensor that it repeats, and that tensor. If it repeats none,
+    return its own."""
     port, value = entry
     if value in found:
         for source in found[value].sources:

@@ -53,7 +53,7 @@ def _sizes(check: Check, name: str, expected: Sequence[int], why: str) -> None:
     for field, tensor in check.tensors(name):
         rank = len(expected)
         if any(size != 1 for size in tensor.Sizes[:-rank]) or trailing(tensor.Sizes, rank) != tuple(expected):
-            check.fail(field, f"must have sizes {tuple(expected)} after leading ones ({why})", tensor.Sizes)
+            check.fail(field, f"must have sizes {tuple(expected)} after leading sizes of 1 ({why})", tensor.Sizes)
 
 
 def _hidden(check: Check, name: str, heads: int, why: str) -> tuple[int, int, int]:

@@ -95,7 +95,7 @@ def _check_attribute(check: Check, info: FieldInfo, value: Any) -> None:
         _check_enumerator(check, info.name, value)
     elif value is not None and info.type in _ATTRIBUTE_CHECKS:
         _ATTRIBUTE_CHECKS[info.type](check, info.name, value)
-        if info.name == "Epsilon":  # all pages: it avoids a division by zero, which a negative one could cause
+        if info.name == "Epsilon":  # on all pages it avoids a division by zero, which a negative one could cause
             check.at_least("Epsilon", 0)
 
 

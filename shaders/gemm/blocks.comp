@@ -27,8 +27,8 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #endif
 }
 
-// Returns every second of eight adjacent numbers, the e-th eight of a part of a vector, starting at the first (parity
-// 0) or the second. 2^BITS is added to each: its bits become the upper bits of a mantissa, without a conversion.
+// Returns every second number of the e-th eight adjacent ones in a part of a vector, from the first (parity 0) or the
+// second (parity 1). 2^BITS is added to each: its bits become the upper bits of a mantissa, without a conversion.
 // Numbers of 4 and 8 bits become halves, two at a time, which devices widen at once.
 vec4 four_numbers(uvec4 vector, uint part, uint e, uint parity) {
     uint first = part * (4u / PARTS) + 8u * e / PER_WORD, word = vector[first];

@@ -126,8 +126,8 @@ FOUR_KEPT b_of_raw(B_RAW raw) {
 #define B_SINGLE(l, q) ALONG(k, n, TILE_K, 4u * (l) + (q))
 #endif
 
-// Vectors along k of the slab at step k0 = 0; where vectors lie across k, the first one, from which the others are
-// multiples of A_COLUMN (B_ROW) away.
+// Indices of the vectors of a and b that an invocation loads at step k0 = 0. Across k only the first: the others follow
+// at multiples of A_COLUMN (B_ROW).
 #if A_ALONG == COLUMN
 uint fours_of_a[1];
 #else

@@ -12,6 +12,7 @@ import dml
 import harness
 from dml.api import arrays
 from dml.capability import supports_in_place
+from dml.graph.builder import Builder
 from harness import tensor
 from sample_descriptors import NAMES, sample
 
@@ -265,3 +266,25 @@ def test_initializers(device: dml.Device, buffer: Any) -> None:
         bind(at(buffer, 2048), 0, 256)
     with pytest.raises(dml.DMLError, match=r"resource \(bytes 256 to 512\) overlaps .* resource \(bytes 256 to 512\)"):
         bind(at(other, 0), 256, 256)
+
+
+def test_dispatch_writes_into_an_input_only_in_place(device: dml.Device) -> None:
+    """A graph may read an input after it has written an output; an operator that executes in place may not."""
+    x = np.arange(24, dtype=np.float32).reshape(1, 1, 4, 6)
+    desc = harness.like(x)
+    doubled = compiled_for(device, dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(desc, desc, desc))
+    array = device.to_device(x)
+    doubled.dispatch({"ATensor": array, "BTensor": array}, into={"OutputTensor": array})
+    harness.assert_exact(array.numpy(), 2 * x)
+
+    builder = Builder(device)
+    a, b = (builder.input(name, x.shape, desc.DataType) for name in "ab")
+    product = a * b
+    graph = builder.compile({"product": product, "rest": product - a})
+    with pytest.raises(dml.DMLError, match=r"output 'product' .* overlaps .* input 'a' .* does not execute in place"):
+        graph.dispatch({"a": array, "b": x}, into={"product": array})
+    with pytest.raises(dml.DMLError, match="written ranges must not overlap"):
+        graph.dispatch({"a": x, "b": x}, into={"product": array, "rest": array})
+    harness.assert_exact(array.numpy(), 2 * x)
+    found = graph.dispatch({"a": array, "b": x}, into={"product": device.to_device(x)})
+    harness.assert_exact(found["rest"], 2 * x * x - 2 * x)

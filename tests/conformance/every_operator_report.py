@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import json
 import random
 from typing import Any
 
@@ -51,7 +51,7 @@ def report(devices: Any = DEVICES, axes: Any = ("plain", "discrete"), *, broken:
 
 def changed(before: dict[str, Any]) -> dict[str, Any]:
     """Return a later report: the GRU is fixed, a GEMM is wrong, one case is new, one is gone."""
-    after = copy.deepcopy(before)
+    after = json.loads(json.dumps(before))  # (a fifth of deepcopy's time)
     results = after["runs"][0]["results"]
     mended = next(one for one in results if one["case"] == BROKEN)
     mended.update(status="passed", failure=None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 
 import jsonschema
@@ -40,8 +39,9 @@ def test_the_sample_has_everything():
 ])  # fmt: skip
 def test_the_schema_refuses(change):
     sample = sample_report()
-    place = next(outcome for outcome in sample["runs"][0]["results"] if outcome["status"] == "passed")
-    place.update(change)
+    run = sample["runs"][0]
+    run["results"] = [next(outcome for outcome in run["results"] if outcome["status"] == "passed") | change]
+    sample["runs"] = [run]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(sample, SCHEMA, jsonschema.Draft202012Validator)
 
@@ -53,7 +53,7 @@ def test_written_reports_are_read_back(tmp_path):
 
 
 def broken(change):
-    sample = copy.deepcopy(sample_report())
+    sample = json.loads(json.dumps(sample_report()))
     change(sample)
     return json.dumps(sample)
 

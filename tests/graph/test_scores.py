@@ -68,7 +68,7 @@ def test_scores_in_parts(
 
 
 def test_whispers_encoder_holds_the_scores_of_one_head() -> None:
-    """12 heads of 1,500 positions have 103 MiB of scores, one head has 9; there are two tensors of them."""
+    """12 heads of 1,500 positions have 103 MiB of scores, one head has 9. Their softmax is a second tensor."""
     graph = Builder(Planner(Target(DeviceClass.CPU)))
     q, k, v = (graph.input(name, (1, 12, 1500, 64)) for name in "qkv")
     y = op.gemm(op.softmax(op.gemm(q, k, transpose_b=True) * 0.125, [3]), v)

@@ -58,8 +58,7 @@ def markdown(outcomes: Mapping[str, Outcome] | None = None) -> str:
     lines = [
         "\n## The conformance cases\n",
         "All cases of the default conformance run, as `tools/gpu_compile --conformance --record` compiles them. CPU",
-        "seconds include lowering and GLSL; less where another chip's SPIR-V is in the cache. Chips whose drivers run",
-        "in an emulator compile a part of the cases.\n",
+        "seconds include lowering and GLSL; less where another chip's SPIR-V is in the cache.\n",
         "| vendor | chip | Mesa | cases | kernels | refused | spill | ms for one at most | CPU s |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]

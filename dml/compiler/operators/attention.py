@@ -33,7 +33,7 @@ _Mask = DML_MULTIHEAD_ATTENTION_MASK_TYPE
 _NONE = _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE
 _PACKED = _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_QUERY_SEQUENCE_LENGTH_START_END
 _BOOLEAN = _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN
-#: Rank of the mask without leading ones, by type.
+#: Rank of the mask without leading dimensions of size 1, by type.
 _MASK_RANKS = {
     _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_LENGTH: 2,
     _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_END_START: 2,
@@ -153,7 +153,7 @@ def _parts_of_rows(
 
 
 def _mask(desc: _Attention, builder: ProgramBuilder) -> Operand | None:
-    """Return the mask without leading ones; None if absent, or if the mask type is none."""
+    """Return the mask without leading dimensions of size 1; None if absent, or if the mask type is none."""
     mask = builder.get("MaskTensor")
     return None if mask is None or desc.MaskType == _NONE else trailing(mask, _MASK_RANKS[desc.MaskType])
 

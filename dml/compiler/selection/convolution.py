@@ -308,7 +308,7 @@ class ImplicitTile:
         return filter_ + 4 * self.tile_k * self.places + 8 * self.table
 
 
-#: Channels, positions, fours, workgroup and weight of each tile. (Two slabs in shared memory leave fewer workgroups per
+#: The first four fields of each tile, and its weight. (Two slabs in shared memory leave fewer workgroups per
 #: core, and were slower on an H100.)
 IMPLICIT_TILES: tuple[ImplicitTile, ...] = threshold(
     "convolution.IMPLICIT_TILES",
@@ -529,8 +529,8 @@ STRIP_COSTS: tuple[float, float, float] = threshold("convolution.STRIP_COSTS")
 
 #: Candidate rows of a tile on GPUs: those that leave less of the last tiles empty come first.
 ROWS_OF_STRIPS: tuple[int, ...] = threshold("convolution.ROWS_OF_STRIPS")
-#: Rows of further candidates for `dml tune`, not measured on a GPU: of shorter tiles, and of tiles of four columns
-#: where rows are multiples of four.
+#: Row counts of further candidates for `dml tune`, not measured on a GPU: for shorter tiles, and for tiles of four
+#: columns where the tensors' rows are multiples of four.
 _SHORTER_STRIPS, _ROWS_OF_FOURS = (4, 2, 1), (8, 7, 4)
 
 

@@ -21,8 +21,8 @@ ALONE: int = threshold("windows.ALONE")
 #: Positions above which a window is shared where most windows are far smaller than the largest: a cell of ROI_POOLING
 #: may cover the whole input.
 ALONE_IF_SELDOM_FULL = 60000
-#: Loop iterations of an invocation for each window besides those over its positions: of the loops over units and words,
-#: and of LP_POOLING's loops for other powers, which run one round each on llvmpipe.
+#: Loop iterations of an invocation for each window, apart from those over its positions: loops over units and words,
+#: and LP_POOLING's loops for other powers, which llvmpipe runs for one round even where they are not needed.
 _AROUND = 14
 
 

@@ -218,7 +218,7 @@ _KS: dict[str, Any] = {
     "1": lambda n: 1,
     "70": lambda n: min(n, 70),
     "all": lambda n: n,
-    "1000": lambda n: min(n, 1000),  # a real shape, from whose line a CPU driver selects in several blocks
+    "1000": lambda n: min(n, 1000),  # long lines, from which CPU drivers select in several blocks
 }
 
 

@@ -178,7 +178,7 @@ def cancelled(name: str, x: Array, Alpha: float, Beta: float) -> Array:
 
 
 def cancelled_by(desc: OperatorDesc | None, x: Array) -> Array:
-    """Return ``cancelled`` for a fused activation; zero for others."""
+    """Return ``cancelled`` of a fused activation; zeros without one, or for one that is not a straight line."""
     return (
         np.zeros(x.shape)
         if desc is None or _name(desc) not in LINES

@@ -24,7 +24,7 @@ def _resolved(indices: Array, size: int) -> tuple[Array, Array]:
 
 
 def gather(x: Array, indices: Array, axis: int, dimensions: int, sizes: Sequence[int]) -> Array:
-    """GATHER: whole slices along the axis. sizes: the output's, with leading ones up to the dimension count."""
+    """GATHER: whole slices along the axis. sizes: the output's, with leading 1s up to the dimension count."""
     used = indices.reshape(indices.shape[indices.ndim - dimensions :])
     return np.take(x, _resolved(used, x.shape[axis])[0], axis).reshape(tuple(sizes))
 

@@ -1,4 +1,5 @@
-"""Tables of a FlatBuffers file, read by slot: 0 is the schema's first field of the table. An absent field is empty."""
+"""Tables of a FlatBuffers file, read by slot: 0 is the table's first field in the schema. Absent
+fields are read as 0, None or empty."""
 
 from __future__ import annotations
 
@@ -38,17 +39,17 @@ class Table:
         return self._reader.String(self._reader.Pos + field).decode() if field else ""
 
     def table(self, slot: int) -> Table | None:
-        """Return a table, or that in a union."""
+        """Return a table, or a union's table; None if absent."""
         field = self._field(slot)
         return Table(self._reader.Bytes, self._reader.Indirect(self._reader.Pos + field)) if field else None
 
     def structure(self, slot: int, format: str) -> tuple[Any, ...]:
-        """Return the members of a structure in a union, which must be present."""
+        """Return the members of a union's structure, which must be present."""
         position = self._reader.Indirect(self._reader.Pos + self._field(slot))
         return struct.unpack_from(format, self._reader.Bytes, position)
 
     def numbers(self, slot: int, format: str) -> tuple[Any, ...]:
-        """Return a vector of numbers. format: of one of them."""
+        """Return a vector of numbers. format: of one number."""
         field = self._field(slot)
         if not field:
             return ()

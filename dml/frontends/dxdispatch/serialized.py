@@ -61,7 +61,7 @@ class _Value(IntEnum):
 _NUMBERS = {_Value.UINT32: "<I", _Value.UINT64: "<Q", _Value.INT32: "<i", _Value.FLOAT32: "<f", _Value.BOOL: "<?"}
 #: Kind of an array -> format of its elements.
 _ARRAYS = {_Value.UINTS: "I", _Value.INTS: "i", _Value.FLOATS: "f"}
-#: Kind of a scalar's value: 8 bytes, the only one that is written.
+#: Kind of a DML_SCALAR_UNION's content: 8 bytes. ONNX Runtime writes no other.
 _BYTES = 1
 
 
@@ -109,7 +109,7 @@ class SerializedGraph:
     def desc(self, device: Device, folder: Path) -> d.DML_GRAPH_DESC:
         """Return the graph for ``compile_graph``. folder: contains the files of its constants.
 
-        Raises DMLError for an invalid operator, an edge that comes from nowhere, or a missing file.
+        Raises DMLError for an invalid operator, an edge without a source, or a missing file.
         """
         producers = _producers(self.nodes)
         inputs = {name: index for index, name in enumerate(self.inputs)}
@@ -138,7 +138,7 @@ class SerializedGraph:
 
 
 def read_graph(path: Path) -> SerializedGraph:
-    """Read a serialized graph. Raises DMLError for a file that is none, with the node that is wrong."""
+    """Read a serialized graph. Raises DMLError for an invalid file, naming the wrong node."""
     with reading(path):
         data = path.read_bytes()
     try:
@@ -215,7 +215,7 @@ def _class(name: str) -> type[OperatorDesc]:
 
 
 def _attributes(cls: type[OperatorDesc], given: list[Table]) -> dict[str, Any]:
-    """Read the fields that are not tensors. An attribute without a name is an absent one."""
+    """Read the fields that are not tensors. Attributes without a name are absent."""
     infos = {info.name: info for info in cls.fields_info if not info.is_tensor}
     fields: dict[str, Any] = {info.name: None for info in infos.values() if info.optional}
     for attribute in given:
@@ -226,8 +226,8 @@ def _attributes(cls: type[OperatorDesc], given: list[Table]) -> dict[str, Any]:
             raise DMLError(f"{cls.OPERATOR_TYPE.name} has no attribute {name!r}")
         value, info = _attribute(attribute), infos[name]
         if info.type == "bool":
-            value = bool(value)  # the file has UINT32 for BOOL
-        if value != () or not info.optional:  # the file has an empty array for an absent one
+            value = bool(value)  # BOOL is UINT32 in the file
+        if value != () or not info.optional:  # an absent array is empty in the file
             fields[name] = value
     return fields
 

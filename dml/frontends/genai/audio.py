@@ -20,7 +20,7 @@ Samples = npt.NDArray[np.float32]
 #: Sample rate that Whisper's features assume, in Hz.
 SAMPLE_RATE = 16_000
 _CONFIG = "audio_processor_config.json"
-#: Maximum number of samples in the frames of a sound.
+#: Maximum number of samples in all frames of a recording; frames overlap.
 _LARGEST = 1 << 27
 _WIDTHS: Mapping[int, Any] = {1: np.uint8, 2: np.int16, 4: np.int32}
 #: Lower limits of powers: absolute, and in decades below the loudest.

@@ -42,7 +42,8 @@ class BeamSearch(Search):
     def step(self, logits: DeviceArray) -> Sequence[int]:
         beams = self._beams
         edits = edits_for(self._options, self.sequences, self._stops)
-        best = self._picker.best(logits, 2 * beams, edits)
+        # Each row has ``beams`` tokens among these that do not end it.
+        best = self._picker.best(logits, beams + max(beams, len(self._stops)), edits)
         totals = (best.scores - best.scores[:, :1] - np.log(best.mass)).astype(np.float64)
         totals += self._scores.reshape(-1, 1)
         rows, chosen = [], []
@@ -61,7 +62,7 @@ class BeamSearch(Search):
         if self._closed[batch]:
             return [(first + beam, self._pad) for beam in range(beams)]
         own = totals[first : first + beams]
-        order = np.argsort(-own, axis=None, kind="stable")[: 2 * beams]
+        order = np.argsort(-own, axis=None, kind="stable")
         kept: list[tuple[int, int]] = []
         for rank, place in enumerate(order):
             beam, column = divmod(int(place), own.shape[1])

@@ -66,7 +66,7 @@ def onnx_op(*names: str, since: int = 1, domain: str = "", fold: Fold | None = N
 
 
 def onnx_fold(*names: str, fold: Fold) -> None:
-    """Register how operators are folded, for those that need no mapping."""
+    """Register how operators without a mapping are folded."""
     _FOLDS.update(dict.fromkeys(names, fold))
 
 

@@ -60,7 +60,7 @@ class Compressed:
     scale: _Array | None = None
     #: The node of the bytes, for all values made from this one by ``replace``.
     _bytes: list[Tensor] = field(default_factory=list, repr=False)
-    #: Not shared with values made by ``replace``: the value for any layer, and the node of the scales.
+    #: Results of ``value`` and of the scales' upload. ``replace`` does not copy them.
     _value: Tensor | _Array | None = field(default=None, init=False, repr=False)
     _scales: Tensor | None = field(default=None, init=False, repr=False)
 
@@ -88,7 +88,7 @@ class Compressed:
         return numbers.astype(kind)
 
     def parts(self, graph: Builder, bytes_of_number: int) -> list[Tensor]:
-        """Return the rows of large codes of floats in parts; nothing for any other value.
+        """Split the rows of a large tensor whose numbers are codes of floats; empty for any other value.
 
         bytes_of_number: working memory for a number.
         """

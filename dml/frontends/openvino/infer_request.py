@@ -45,7 +45,7 @@ class InferRequest:
     def __init__(self, model: CompiledModel) -> None:
         self._model = model
         self._tensors = {port: empty_tensor(port) for port in model.inputs}
-        #: Tensors given for outputs; each run writes them.
+        #: Tensors given for outputs or asked for; each run writes them.
         self._targets: dict[ConstOutput, Tensor] = {}
         #: The variables' values, by their ids.
         self._values: Values = {}
@@ -217,7 +217,7 @@ class InferRequest:
 
     def _output(self, port: ConstOutput) -> Tensor:
         if port not in self._targets:
-            self._targets[port] = empty_tensor(port)
+            self._targets[port] = empty_tensor(port) if self._results is None else Tensor(self._results[port])
         return self._targets[port]
 
     def _give(self, inputs: Any) -> None:
@@ -234,8 +234,6 @@ class InferRequest:
         for port, array in self._results.items():
             if port in self._targets:
                 self._targets[port].copy_from(array)
-            else:
-                self._targets[port] = Tensor(array, shared_memory=True)
 
     def _work(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Loops that stop by values which a run computes. The device cannot stop by them: it records all iterations first."""
+"""Loops whose end depends on computed values. The device cannot run them: all iterations are recorded beforehand."""
 
 from __future__ import annotations
 

@@ -131,6 +131,26 @@ def test_one_beam_search_finds_the_best_of_all_sequences(model: og.Model) -> Non
     assert [tuple(generation.get_sequence(index)[len(PROMPT) :]) for index in range(2)] == best
 
 
+def test_beams_continue_where_most_tokens_end(folder: Path, device: dml.Device, model: og.Model) -> None:
+    """Each row has more end tokens among its best ones than there are beams. The penalty prefers long sequences."""
+    beams, going = 3, [5, 9, 40, 77]
+    ends = [token for token in range(len(whole(model, PROMPT))) if token not in going]
+    config = og.Config(folder)
+    config.overlay(json.dumps({"model": {"eos_token_id": ends}}))
+    options = {"max_length": len(PROMPT) + 3, "num_beams": beams, "early_stopping": False, "length_penalty": 9.0}
+    found = written(og.Model(config, device=device), **options).get_sequence(0)
+
+    live: list[tuple[float, list[int]]] = [(0.0, PROMPT)]
+    for _ in range(3):
+        longer = []
+        for score, sequence in live:
+            scores = whole(model, sequence)
+            logs = scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
+            longer += [(score + logs[token], [*sequence, token]) for token in going]
+        live = sorted(longer, reverse=True)[:beams]
+    assert list(found) == live[0][1]
+
+
 @pytest.mark.parametrize(
     "options", [{"top_k": 5}, {"top_k": 0, "top_p": 0.6}, {"top_k": 8, "top_p": 0.5}, {"top_k": 0, "temperature": 0.5}]
 )

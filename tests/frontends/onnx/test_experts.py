@@ -256,8 +256,8 @@ def test_few_tokens_read_only_their_experts(device: dml.Device) -> None:
 
 @pytest.mark.parametrize(("tokens", "most"), [(1, 1), (64, 48)])
 def test_experts_of_real_size_are_not_dequantized_as_a_whole(device: dml.Device, tokens: int, most: int) -> None:
-    """Working memory in MiB: a token needs no copy of its experts' packed weights (4.5 MiB each, with scales), and
-    more tokens one part of an expert's. As FLOAT32, two experts take 128 MiB, and all of them 512."""
+    """Working memory in MiB: one token needs no copy of its experts' packed weights (4.5 MiB each, with scales); many
+    tokens need a part of one expert's. As FLOAT32, two experts take 128 MiB, all eight 512."""
     experts_, width, inner, block = 8, 2048, 4096, 64
     fed: dict[str, Any] = {"x": np.zeros((tokens, width), FLOAT), "router": np.zeros((tokens, experts_), FLOAT)}
     for index, (rows, columns) in enumerate([(inner, width), (width, inner)], 1):

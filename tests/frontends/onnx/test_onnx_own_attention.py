@@ -157,7 +157,7 @@ def test_a_growing_past(device: dml.Device, masked: bool) -> None:
 
 
 def test_keys_of_a_query_stay_where_they_are(device: dml.Device) -> None:
-    """One query over keys without a past: two products and what lies between them; nothing copies or repeats keys."""
+    """One query over keys without a past: two products and a softmax; keys are neither copied nor repeated."""
     rng = np.random.default_rng(4)
     q, k, v = (rng.uniform(-1, 1, (1, heads, steps, 64)).astype(HALF) for heads, steps in ((8, 1), (2, 512), (2, 512)))
     model, feeds = node_model("Attention", {"q": q, "k": k, "v": v}, {"y": (4, HALF)}, domain="", version=23)

@@ -153,6 +153,16 @@ def test_values(ort: Any) -> None:
     assert np.from_dlpack(value).tolist() == (2 * X).tolist()
 
 
+def test_a_value_on_the_device_is_a_copy(path: Path, device: dml.Device) -> None:
+    x = X.copy()
+    value = dml_onnx.OrtValue.ortvalue_from_numpy(x, "dml")
+    x[...] = 0
+    made = dml_onnx.InferenceSession(path, device=device)
+    (found,) = made.run(["sum"], {"x": value, "state": X})
+    assert found.tolist() == (3 * X).tolist()
+    assert value.numpy().tolist() == X.tolist()
+
+
 def test_a_loop_on_the_device_by_bindings(path: Path, device: dml.Device) -> None:
     """Each output on the device is the next run's input; only the last is copied back."""
     made = dml_onnx.InferenceSession(path, device=device)

@@ -46,9 +46,8 @@ def _frozen():
 
 @pytest.fixture(autouse=True)
 def _fresh():
-    """Reset dynamo for each test, and turn EagerWarning into an error."""
+    """Reset dynamo after each test, and turn EagerWarning into an error."""
     torch.manual_seed(0)
-    torch._dynamo.reset()
     with warnings.catch_warnings():
         warnings.simplefilter("error", front.EagerWarning)
         yield
@@ -124,20 +123,21 @@ def test_modules(compiled, name):
 
 
 class Masked(nn.Module):
-    def __init__(self, norm_first):
+    def __init__(self):
         super().__init__()
-        self.encoder = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=norm_first)
+        self.first = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+        self.second = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=True)
         self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
 
     def forward(self, x, mask, padding):
-        y = self.encoder(x, src_mask=mask, src_key_padding_mask=padding)
-        return self.attention(y, y, y, attn_mask=mask, key_padding_mask=padding, need_weights=False)[0]
+        y = self.first(x, src_mask=mask, src_key_padding_mask=padding)
+        z = self.second(x, src_mask=mask, src_key_padding_mask=padding)
+        return y, z, self.attention(y, z, y, attn_mask=mask, key_padding_mask=padding, need_weights=False)[0]
 
 
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_masks_of_encoders(compiled, norm_first):
+def test_masks_of_encoders(compiled):
     """The reference is PyTorch without its fast paths, which return NaN for numbers added to the scores."""
-    model = Masked(norm_first).eval()
+    model = Masked().eval()
     x, causal = torch.randn(2, 5, 16), torch.ones(5, 5, dtype=torch.bool).triu(1)
     padding = torch.arange(5) >= torch.tensor([[3], [5]])
     for mask, padded in ((causal, None), (None, padding), (causal, padding), (torch.randn(5, 5), None)):
@@ -172,13 +172,13 @@ def test_bfloat16_is_stored_as_float32(compiled):
     check(model, compiled(model, fallback=False), torch.randn(3, 8).bfloat16(), rtol=2e-2, atol=2e-2)
 
 
-@pytest.mark.parametrize("kind", [torch.int8, torch.uint8, torch.int32, torch.int64, torch.bool])
-def test_integers(compiled, kind):
-    def model(x, y):
-        return torch.where(x == y, x, y), x.flip(-1), x[:, 1:].to(torch.float32) * 2
+def test_integers(compiled):
+    def model(*pairs):
+        return [(torch.where(x == y, x, y), x.flip(-1), x[:, 1:].to(torch.float32) * 2) for x, y in pairs]
 
-    x, y = (torch.randint(0, 2, (3, 5)).to(kind) for _ in range(2))
-    check(model, compiled(model, fallback=False), x, y)
+    kinds = (torch.int8, torch.uint8, torch.int32, torch.int64, torch.bool)
+    pairs = [torch.randint(0, 2, (2, 3, 5)).to(kind).unbind() for kind in kinds]
+    check(model, compiled(model, fallback=False), *pairs)
 
 
 class Sized(nn.Module):
@@ -530,13 +530,13 @@ def test_chunks_of_a_symbolic_size(compiled, dynamic):
 
 
 @pytest.mark.parametrize("lead", [(), (3,), (2, 3), (2, 1, 3)])
-@pytest.mark.parametrize("masked", [False, True])
-def test_attention_of_any_rank(compiled, lead, masked):
+def test_attention_of_any_rank(compiled, lead):
     def model(q, k, v, mask):
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None, scale=0.7)
+        masked = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=0.7)
+        return masked, F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.7)
 
     q, k, v = torch.randn(*lead, 5, 4), torch.randn(*lead, 6, 4), torch.randn(*lead, 6, 3)
-    mask = torch.randn(*lead[:-1], *(1,) * len(lead[-1:]), 5, 6) if masked else None
+    mask = torch.randn(*lead[:-1], *(1,) * len(lead[-1:]), 5, 6)
     check(model, compiled(model, fallback=False), q, k, v, mask)
 
 
@@ -680,23 +680,17 @@ def test_operators_that_check_errors(compiled):
 NAN = float("nan")
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: torch.where(x > 0, NAN, x).masked_fill(x < -1, 2.0),
-        lambda x: x * torch.tensor(NAN) + 1,
-        lambda x: F.pad(x, (1, 1), value=NAN),
-        lambda x: x**NAN,
-        lambda x: torch.clamp(x, min=NAN) + torch.clamp(x, -1, NAN) + F.hardtanh(x, NAN, 1.0),
-        lambda x: F.leaky_relu(x, NAN) + F.elu(x, NAN) + F.celu(x, NAN),
-        lambda x: torch.addmm(x, x, x, alpha=NAN),
-        lambda x: torch.sign(torch.where(x > 0, NAN, x)),
-    ],
-)
-def test_numbers_that_are_nan(compiled, function):
-    x = torch.randn(4, 4)
-    with torch.no_grad():
-        torch.testing.assert_close(compiled(function, fallback=False)(x), function(x), equal_nan=True, **NEAR)
+def test_numbers_that_are_nan(compiled):
+    def model(x):
+        return (
+            *(torch.where(x > 0, NAN, x).masked_fill(x < -1, 2.0), x * torch.tensor(NAN) + 1),
+            *(F.pad(x, (1, 1), value=NAN), x**NAN),
+            torch.clamp(x, min=NAN) + torch.clamp(x, -1, NAN) + F.hardtanh(x, NAN, 1.0),
+            F.leaky_relu(x, NAN) + F.elu(x, NAN) + F.celu(x, NAN),
+            *(torch.addmm(x, x, x, alpha=NAN), torch.sign(torch.where(x > 0, NAN, x))),
+        )
+
+    check(model, compiled(model, fallback=False), torch.randn(4, 4), equal_nan=True)
 
 
 def test_losses_with_smoothed_labels_or_probabilities(compiled):
@@ -892,15 +886,15 @@ def test_a_warning_comes_once_however_often_dynamo_compiles(compiled):
     assert len([each for each in caught if each.category is front.EagerWarning]) == 1
 
 
-@pytest.mark.parametrize("kind", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
-def test_integers_overflow_as_in_pytorch(compiled, kind):
-    limits = torch.iinfo(kind)
-    x = torch.randint(max(limits.min, -(2**62)), min(limits.max, 2**62), (4, 4)).to(kind)
+def test_integers_overflow_as_in_pytorch(compiled):
+    kinds = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
+    limits = [(kind, torch.iinfo(kind)) for kind in kinds]
+    given = [torch.randint(max(of.min, -(2**62)), min(of.max, 2**62), (4, 4)).to(kind) for kind, of in limits]
 
-    def model(x):
-        return x @ x, x * x, torch.pow(x, 3), torch.square(x)
+    def model(*given):
+        return [each for x in given for each in (x @ x, x * x, torch.pow(x, 3), torch.square(x))]
 
-    for found, expected in zip(compiled(model, fallback=False)(x), model(x), strict=True):
+    for found, expected in zip(compiled(model, fallback=False)(*given), model(*given), strict=True):
         assert torch.equal(found, expected)
 
 
@@ -917,17 +911,18 @@ def ordered(x):
     )
 
 
-@pytest.mark.parametrize("kind", [torch.float32, torch.int64, torch.uint8])
-def test_orders(compiled, kind):
+def test_orders(compiled):
     """Elements repeat; among floats are NaN, infinities and both zeros."""
     torch.manual_seed(3)
-    x = torch.randint(0, 5, (5, 9)).to(kind)
-    if kind == torch.float32:
-        x -= 2
-        x[0, 3] = x[1, 1] = x[1, 5] = torch.nan
-        x[2, 2], x[2, 3], x[3, 0], x[3, 1] = torch.inf, -torch.inf, 0.0, -0.0
-    found, expected = compiled(ordered, fallback=False)(x), ordered(x)
-    torch.testing.assert_close(found, expected, equal_nan=True, rtol=1e-6, atol=0)
+    x, *integers = (torch.randint(0, 5, (5, 9)).to(kind) for kind in (torch.float32, torch.int64, torch.uint8))
+    x -= 2
+    x[0, 3] = x[1, 1] = x[1, 5] = torch.nan
+    x[2, 2], x[2, 3], x[3, 0], x[3, 1] = torch.inf, -torch.inf, 0.0, -0.0
+
+    def model(*given):
+        return [ordered(x) for x in given]
+
+    check(model, compiled(model, fallback=False), x, *integers, equal_nan=True, rtol=1e-6, atol=0)
 
 
 def test_orders_of_any_size(compiled):

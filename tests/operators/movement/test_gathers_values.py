@@ -69,7 +69,7 @@ def test_gather_page_examples(device, x, indices, axis, count, expected):
 def test_gather(device, dtype, layout, out_layout, axis):
     x = numbers(dtype, (1, 1, 3, 4, 5))
     indices = np.random.default_rng(axis).integers(-x.shape[axis], x.shape[axis], (1, 1, 2, 1, 3))
-    # the indices without two leading ones
+    # the indices without two leading dimensions of size 1
     expected = np.take(as_read(x, layout)[0, 0], indices[0, 0].astype(int), axis - 2)
     desc = gather_of(x, indices, expected.shape, axis, 3, layout, out_layout, "padded")
     assert_exact(both(device, desc, x, indices), expected)
@@ -148,7 +148,7 @@ def test_gather_elements_every_dimension_count(device, rank):
 
 
 def gathered_nd(x, indices, batches=0):
-    """Gather tuple by tuple; x and indices have no leading ones."""
+    """Gather tuple by tuple; x and indices have no leading dimensions of size 1."""
     tuples = indices.shape[:-1]
     result = np.zeros((*tuples, *x.shape[batches + indices.shape[-1] :]), x.dtype)
     for place in np.ndindex(*tuples):

@@ -104,7 +104,7 @@ def test_the_last_of_many_wins_every_time(device):
 
 
 def scattered_nd(x, indices, updates):
-    """Scatter tuple by tuple; no array has leading ones."""
+    """Scatter tuple by tuple; no array has leading dimensions of size 1."""
     result = x.copy()
     for place in np.ndindex(*indices.shape[:-1]):
         index = tuple(int(k) for k in indices[place])
@@ -114,7 +114,7 @@ def scattered_nd(x, indices, updates):
 
 
 def test_scatter_nd_page_example(device):
-    # The page omits the leading ones that make all dimension counts equal, and calls the indices FLOAT32.
+    # The page omits the leading 1s that make all dimension counts equal, and calls the indices FLOAT32.
     x = np.arange(1, 9, dtype=np.float32).reshape(1, 8)
     indices = np.array([[4], [3], [1], [7]], np.uint32)
     updates = np.array([[9, 10, 11, 12]], np.float32)

@@ -130,8 +130,8 @@ def is_one_matrix(sums: WindowedSum) -> bool:
 
 
 def _places(sums: WindowedSum, *more: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """Merge ``more`` and the spatial dimensions of more than one position; return sizes, and strides of x and
-    result."""
+    """Merge the spatial dimensions, and those in ``more``; dimensions of size 1 are left out. Return the merged sizes,
+    and the strides of x and of the result."""
     axes = [axis for axis in (*more, *range(2, sums.x.rank)) if sums.x.sizes[axis] > 1]
     strides = [[operand.strides[axis] for axis in axes] for operand in (sums.x, sums.result)]
     return merge_dimensions([sums.x.sizes[axis] for axis in axes], strides)

@@ -117,7 +117,7 @@ class RegionSampling:
         words = 3 * (self.pooled[2] + self.pooled[3])
         longest = []
         for axis in (2, 3):
-            cells = per_cell * (self.image[axis] + 3)  # span of cell numbers, -2 to size + 1
+            cells = per_cell * (self.image[axis] + 3)  # cells from -2 to size + 1 need size + 3 entries
             room = cells + per_output * self.pooled[axis]
             by_cells = room < most * self.pooled[axis]
             constants[f"LISTS_{axis}"] = words

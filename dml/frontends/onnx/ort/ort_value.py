@@ -49,7 +49,9 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy(array: npt.ArrayLike, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        return OrtValue(as_array(array, "OrtValue"), on_device=_is_device(device_type, "OrtValue"))
+        """Return the array itself for the host, a copy for the device."""
+        given, on_device = as_array(array, "OrtValue"), _is_device(device_type, "OrtValue")
+        return OrtValue(given.copy() if on_device else given, on_device=on_device)
 
     @staticmethod
     def ortvalue_from_shape_and_type(

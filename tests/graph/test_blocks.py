@@ -25,7 +25,7 @@ from dml.graph.builder import Builder, Tensor
 from dml.planning.planner import Planner
 from dml.runtime.arena import Islands, bound_regions
 from dml.tensors import UINT2
-from harness import assert_sums
+from harness import assert_sums, can_bind
 
 #: The kernels that read quantized weights directly, on GPUs and on CPU drivers.
 STREAMING = {"gemm/blocks.comp", "gemm/blocks_columns.comp"}
@@ -213,7 +213,8 @@ def test_cpus_stream_the_numbers_for_few_rows(device, dtype, kind, m, n, k, bloc
     compiled = check(device, m, n, k, block, kind, dtype, points=points)
     if device.vulkan.target.is_cpu:
         assert [dispatch.label for dispatch in compiled.program.dispatches] == ["gemm/blocks_columns.comp"]
-        assert not compiled.program.initialize
+        # With four storage buffers, scales and zero points are copied into one buffer at initialization
+        assert not compiled.program.initialize or not can_bind(device, 5)
 
 
 @settings(deadline=None, max_examples=25, derandomize=True)

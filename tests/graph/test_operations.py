@@ -14,6 +14,7 @@ from expressions import evaluate
 import dml
 from dml.graph import operations as op
 from dml.graph.builder import Builder, Tensor
+from harness import can_bind
 
 Array = npt.NDArray[Any]
 _erf = np.vectorize(math.erf)
@@ -319,7 +320,8 @@ def test_quantized_values_between_operators(device: Any, kind: str, lowest: int,
     expected = np.where(x < 4, ((codes - (zero or 0)) * scale).astype(np.float32), x)
     (found,) = compiled.dispatch({"x": x}).values()
     np.testing.assert_array_equal(found, expected)
-    assert len(compiled.program.dispatches) == 1
+    if can_bind(device, 7):
+        assert len(compiled.program.dispatches) == 1
 
 
 def test_resample_is_linear_between_centres(device: Any) -> None:

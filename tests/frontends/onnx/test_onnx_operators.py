@@ -349,26 +349,6 @@ def test_reductions_of_nothing(device: dml.Device, op: str, kind: Any) -> None:
         assert np.isnan(found).all()
 
 
-@pytest.mark.parametrize("index, axis", [(2, 0), (-1, 1), ([1], 2), ([[-6]], -1)])
-@pytest.mark.parametrize("kind", [np.float32, np.float16, np.uint8, np.int64])
-def test_one_constant_index_takes_a_slice(device: dml.Device, kind: Any, index: Any, axis: int) -> None:
-    """No kernel gathers: readers read x in place."""
-    x = np.random.default_rng(4).integers(0, 100, (3, 4, 6)).astype(kind)
-    constant = np.array(index, np.int64)
-    expected = np.where(np.take(x, constant, axis) > 50, x.dtype.type(7), np.take(x, constant, axis))
-    nodes = [helper.make_node("Gather", ["x", "index"], ["taken"], axis=axis),
-             helper.make_node("Greater", ["taken", "fifty"], ["large"]),
-             helper.make_node("Where", ["large", "seven", "taken"], ["y"])]  # fmt: skip
-    constants = {"index": constant, "fifty": np.array(50, kind), "seven": np.array(7, kind)}
-    model = model_of(nodes, {"x": x}, ["y"], 17, initializers=constants, ranks={"y": expected.ndim})
-    prepared = prepare(model, device, fallback=False)
-    (found,) = prepared.run({"x": x})
-    np.testing.assert_array_equal(found, expected)
-    plan, _ = prepared.compiled_for({"x": x})
-    assert plan.compiled is not None
-    assert not any("gather" in one.label for one in plan.compiled.program.dispatches)
-
-
 def test_mean_variance_normalization_of_equal_elements(device: dml.Device) -> None:
     """ONNX adds 1e-9 to the deviation, so the result is 0, not NaN."""
     inputs = {"x": np.full((2, 3, 4), 3.0, np.float32)}

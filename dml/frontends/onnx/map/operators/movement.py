@@ -16,7 +16,6 @@ from dml.shapes import (
     checked_axis,
     depth_to_space_sizes,
     padded_sizes,
-    replaced,
     scaled_sizes,
     space_to_depth_sizes,
     with_axis,
@@ -29,7 +28,7 @@ from ...dtypes import BOOL, INT64, dtype_of
 from ...load.loading import array_of
 from ...registry import onnx_op
 from .. import folds
-from ..functions import fill, gather, gather_elements, join, part, slice_, slices
+from ..functions import fill, gather, gather_elements, join, slice_, slices
 from ..node import OnnxNode, Unsupported
 from ..slicing import taken
 from ..value import OnnxValue, applied, cast, expanded, one, reshape, transpose, where
@@ -196,14 +195,8 @@ def sliced(
 
 @onnx_op("Gather", fold=folds.GATHER)
 def gather_(node: OnnxNode) -> OnnxValue:
-    """Gather; a single constant index takes a slice, which needs no kernel where its readers accept a view."""
-    x, indices = node.input(0), node.input(1)
-    axis = node.axis("axis", 0, x.rank)
-    if indices.array is not None and indices.size == 1 and x.size:
-        place, size = whole(indices.array.reshape(-1)[0]), x.shape[axis]
-        if -size <= place < size:
-            return reshape(part(x, axis, place % size, 1), replaced(x.shape, axis, indices.shape))
-    return gather(x, indices, axis)
+    x = node.input(0)
+    return gather(x, node.input(1), node.axis("axis", 0, x.rank))
 
 
 @onnx_op("GatherElements", since=11, fold=folds.REFERENCE)

@@ -22,7 +22,7 @@ from dml.stored import read_into
 
 #: Constants that only initialization reads are uploaded in parts: of at most _PART_BYTES bytes or 1 / _PARTS of all,
 #: whichever is larger. Fresh memory is slow, and a model that fills the device leaves too little for all of them.
-_PART_BYTES, _PARTS = 8 << 20, 32
+_PART_BYTES, _PARTS = 8 << 20, 64
 
 #: A dispatch and its kernel.
 _Work = tuple[Dispatch, bytes]

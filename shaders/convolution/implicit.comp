@@ -280,9 +280,9 @@ void main() {
         uint to[RESULT_PLACES] = results_at(n, group);
 #endif
         [[unroll]] for (uint i = 0u; i < 4u * FOURS_M; ++i) {
-            FOUR four = sums[i][j];
             uint m = m0 + (own_m + i / 4u * GROUPS_M) * 4u + i % 4u;
             if (m < GROUP_OUTPUTS && n < PLACES) {
+                FOUR four = sums[i][j];
 #if HAS_BIAS
                 four += bias_load(bias_BASE + (group * GROUP_OUTPUTS + m) * bias_STRIDE_1);
 #endif

@@ -1,4 +1,4 @@
-// The boxes of a class, and how many of them are kept.
+// The boxes of a class, how far they may overlap, and how many of them are kept.
 #include "lib/math.glsl"
 
 struct Box { vec2 low, high; };
@@ -53,5 +53,13 @@ uint kept_most() {
     return limit.y != 0u ? MOST : min(MOST, limit.x);
 #else
     return MOST;
+#endif
+}
+
+float overlap_most() {
+#if HAS_OVERLAP
+    return overlap_load(overlap_BASE);
+#else
+    return 0.0;
 #endif
 }

@@ -21,3 +21,8 @@ uint least_rank() {
     return 0u;
 #endif
 }
+
+// Returns the start of a line's scores.
+uint scores_start(uint line, uint image) {
+    return scores_BASE + image * scores_STRIDE_0 + (line - image * CLASSES) * scores_STRIDE_1;
+}

@@ -20,12 +20,9 @@ void main() {
         return;
     }
     uint image = divided(line, CLASSES_DIVISOR);
-    uint scores_from = scores_BASE + image * scores_STRIDE_0 + (line - image * CLASSES) * scores_STRIDE_1;
+    uint scores_from = scores_start(line, image);
     uint own = line * BOXES + lane;
-    float overlap = 0.0;
-#if HAS_OVERLAP
-    overlap = overlap_load(overlap_BASE);
-#endif
+    float overlap = overlap_most();
     uint least = least_rank();
     uint length = lane < BOXES ? (BOXES - lane + LANES - 1u) / LANES : 0u;
     uint last_place = 0u;

@@ -9,7 +9,7 @@ void main() {
     if (i >= LINES * GROUPS) return;
     uint line = divided(i, GROUPS_DIVISOR), begin = (i - line * GROUPS) << SHIFT;
     uint image = divided(line, CLASSES_DIVISOR);
-    uint scores_from = scores_BASE + image * scores_STRIDE_0 + (line - image * CLASSES) * scores_STRIDE_1;
+    uint scores_from = scores_start(line, image);
     uint least = least_rank(), end = min(begin + (1u << SHIFT), BOXES);
     uvec2 best = uvec2(0u);
     for (uint place = begin; place < end; ++place) {

@@ -1,6 +1,6 @@
 #version 450
-// Greedy suppression of overlapping boxes in the order of their ranks, boxes BEGIN to BEGIN + ROUNDS of it: a workgroup
-// per line, which is a class of an image. Each round keeps a box unless it overlaps one kept before, and finds the next
+// Greedy suppression of overlapping boxes in the order of their ranks, boxes BEGIN to END of it: a workgroup per
+// line, which is a class of an image. Each round keeps a box unless it overlaps one kept before, and finds the next
 // one: of the box's group of 2^SHIFT adjacent boxes, and of the first ones of the other groups (see tops.comp).
 // An invocation owns the groups lane, lane + LANES, ..., and the kept boxes lane, lane + LANES, ...
 #include "prelude.glsl"
@@ -22,15 +22,12 @@ void main() {
     uint most = kept_most();
     uint found = BEGIN > 0u ? found_load(line) : 0u;
     uint image = divided(line, CLASSES_DIVISOR);
-    uint scores_from = scores_BASE + image * scores_STRIDE_0 + (line - image * CLASSES) * scores_STRIDE_1;
-    float overlap = 0.0;
-#if HAS_OVERLAP
-    overlap = overlap_load(overlap_BASE);
-#endif
+    uint scores_from = scores_start(line, image);
+    float overlap = overlap_most();
     uint least = least_rank();
     uvec2 box = uvec2(0u);
     uint group = GROUPS;
-    for (uint r = 0u; r <= ROUNDS && found < most; ++r) {
+    for (uint r = 0u; r <= END - BEGIN && found < most; ++r) {
         Found own = Found(uvec2(0u), uvec2(0u), false);
         for (uint g = lane; g < GROUPS; g += LANES) {
             uint top = 2u * (line * GROUPS + g);

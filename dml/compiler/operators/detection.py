@@ -10,7 +10,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.monoids import sum_of
 from dml.compiler.operators.reduction.scan import scan
 from dml.compiler.program import Operand
-from dml.compiler.selection.detection import SuppressionVisits, suppression_sharing, suppression_visits
+from dml.compiler.selection.detection import suppression_sharing
 from dml.descriptors.detection import OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.errors import HRESULT, DMLError
@@ -33,11 +33,7 @@ def non_max_suppression(desc: OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC, builder: Pr
     kept = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (lines, most))
     found = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (1, lines))
     sizes = {"LINES": lines, "CLASSES": classes, "BOXES": count, "MOST": most}
-    visits = suppression_visits(builder.target, count, most)
-    if visits is None:
-        _suppress(desc, builder, kept, found, sizes)
-    else:
-        _visit(desc, builder, kept, found, sizes, visits)
+    _select(desc, builder, kept, found, sizes)
     before = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (1, lines))
     scan(builder, sum_of("uint"), found, before, 1, exclusive=True)
     own_scores = builder.get("OutputScoresTensor")
@@ -55,83 +51,62 @@ def non_max_suppression(desc: OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC, builder: Pr
     )
 
 
-def _given(builder: ProgramBuilder) -> dict[str, Bound]:
-    """Return the bindings of the operator's optional inputs that are given."""
-    fields = (("limit", "LimitTensor"), ("overlap", "IouThresholdTensor"), ("least", "ScoreThresholdTensor"))
-    return {name: read(operand) for name, field in fields if (operand := builder.get(field)) is not None}
-
-
-def _defines(desc: OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC, given: Mapping[str, Bound], lanes: int) -> dict[str, object]:
-    return {
-        "LANES": lanes,
-        "CENTERS": int(desc.CenterPointBox),
-        "INCLUSIVE": int(desc.Inclusive),
-        **{f"HAS_{name.upper()}": int(name in given) for name in ("limit", "overlap", "least")},
-    }
-
-
-def _suppress(
+def _select(
     desc: OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC,
     builder: ProgramBuilder,
     kept: Operand,
     found: Operand,
     sizes: Mapping[str, int],
 ) -> None:
-    """Select a box per round, which drops those that overlap it. Writes the places of the selected boxes to kept, and
-    their number to found."""
+    """Write the places of each line's selected boxes to kept, and their number to found.
+
+    Each round selects a box and drops those that overlap it; or it visits a box, from the highest score, and keeps it
+    if it overlaps none kept before.
+    """
     lines, count, most = sizes["LINES"], sizes["BOXES"], sizes["MOST"]
     sharing = suppression_sharing(builder.target, count, most)
     if sharing is None:
         raise DMLError(f"NON_MAX_SUPPRESSION: {count} boxes of a class are too many for this device",
                        HRESULT.E_OUTOFMEMORY)  # fmt: skip
-    left = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (lines, count))
-    lengths = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (lines, sharing.lanes))
-    given = _given(builder)
-    state = {"left": update(left), "lengths": update(lengths), "kept": update(kept), "found": update(found)}
-    for begin in range(0, most, sharing.rounds):
+    fields = (("limit", "LimitTensor"), ("overlap", "IouThresholdTensor"), ("least", "ScoreThresholdTensor"))
+    given = {name: read(operand) for name, field in fields if (operand := builder.get(field)) is not None}
+    if sharing.shift:
+        kernel, end, sizes = VISIT, count, {**sizes, "SHIFT": sharing.shift, "GROUPS": -(-count >> sharing.shift)}
+        state = {"tops": _tops(builder, given, sizes)}
+    else:
+        kernel, end, state = SUPPRESS, most, {
+            "left": builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (lines, count)),
+            "lengths": builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (lines, sharing.lanes)),
+        }  # fmt: skip
+    tensors = {"boxes": read(builder["BoxesTensor"]), "scores": read(builder["ScoresTensor"]), **given}
+    tensors |= {name: update(operand) for name, operand in (*state.items(), ("kept", kept), ("found", found))}
+    for begin in range(0, end, sharing.rounds):
         builder.dispatch(
-            SUPPRESS,
-            {"boxes": read(builder["BoxesTensor"]), "scores": read(builder["ScoresTensor"]), **given, **state},
+            kernel,
+            tensors,
             groups=lines,
             workgroup=sharing.lanes,
-            constants={**sizes, "BEGIN": begin, "END": min(begin + sharing.rounds, most)},
-            defines=_defines(desc, given, sharing.lanes),
+            constants={**sizes, "BEGIN": begin, "END": min(begin + sharing.rounds, end)},
+            defines={
+                "LANES": sharing.lanes,
+                "CENTERS": int(desc.CenterPointBox),
+                "INCLUSIVE": int(desc.Inclusive),
+                **{f"HAS_{name.upper()}": int(name in given) for name, _ in fields},
+            },
             steps=sharing.steps,
         )
 
 
-def _visit(
-    desc: OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC,
-    builder: ProgramBuilder,
-    kept: Operand,
-    found: Operand,
-    sizes: Mapping[str, int],
-    visits: SuppressionVisits,
-) -> None:
-    """Visit a box per round, from the highest score, and keep it if it overlaps none kept before. Writes what
-    ``_suppress`` does."""
-    lines, count = sizes["LINES"], sizes["BOXES"]
-    sizes = {**sizes, "SHIFT": visits.shift, "GROUPS": -(-count >> visits.shift)}
-    tops = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (lines, sizes["GROUPS"], 2))
-    given = _given(builder)
+def _tops(builder: ProgramBuilder, given: Mapping[str, Bound], sizes: Mapping[str, int]) -> Operand:
+    """Return the rank and the place of the first box of each group."""
+    tops = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (sizes["LINES"], sizes["GROUPS"], 2))
     least = {name: bound for name, bound in given.items() if name == "least"}
-    scores = read(builder["ScoresTensor"])
     builder.dispatch(
         TOPS,
-        {"scores": scores, **least, "tops": write(tops)},
-        count=lines * sizes["GROUPS"],
+        {"scores": read(builder["ScoresTensor"]), **least, "tops": write(tops)},
+        count=sizes["LINES"] * sizes["GROUPS"],
         constants=sizes,
         defines={"HAS_LEAST": int("least" in given)},
-        steps=1 << visits.shift,
+        steps=1 << sizes["SHIFT"],
     )
-    state = {"tops": update(tops), "kept": update(kept), "found": update(found)}
-    for begin in range(0, count, visits.rounds):
-        builder.dispatch(
-            VISIT,
-            {"boxes": read(builder["BoxesTensor"]), "scores": scores, **given, **state},
-            groups=lines,
-            workgroup=visits.lanes,
-            constants={**sizes, "BEGIN": begin, "ROUNDS": min(visits.rounds, count - begin)},
-            defines=_defines(desc, given, visits.lanes),
-            steps=visits.steps,
-        )
+    return tops

@@ -24,16 +24,28 @@ _REGISTERS = 64
 
 class SuppressionSharing(NamedTuple):
     """Division of non-maximum suppression. lanes: invocations of a workgroup, a power of two, that share the boxes of a
-    class. rounds: rounds per dispatch, each of which keeps one box. steps: steps of these rounds."""
+    class. rounds: rounds per dispatch, each of which keeps one box. steps: steps of these rounds. shift: if not 0, a
+    round visits one box instead, in the order of their ranks, and groups have 2^shift boxes.
+    """
 
     lanes: int
     rounds: int
     steps: int
+    shift: int = 0
 
 
 def suppression_sharing(target: Target, boxes: int, kept: int) -> SuppressionSharing | None:
     """Return the division for classes of ``boxes`` boxes, of which ``kept`` may be kept; None if a round is too long
-    for the device."""
+    for the device.
+
+    CPU drivers visit boxes. A GPU takes as long for a round whatever it tests, and each box that is dropped at once
+    saves a round.
+    """
+    return (_visits(target, boxes, kept) if profile(target).vector_groups else None) or _rounds(target, boxes, kept)
+
+
+def _rounds(target: Target, boxes: int, kept: int) -> SuppressionSharing | None:
+    """Return the division where each round keeps one box; None if a round is too long for the device."""
     most = min(MOST_SHARING, target.max_workgroup_invocations)
     lanes = CPU_VECTOR
     shares = profile(target).shares_memory
@@ -48,25 +60,12 @@ def suppression_sharing(target: Target, boxes: int, kept: int) -> SuppressionSha
     return SuppressionSharing(lanes, rounds, rounds * each)
 
 
-class SuppressionVisits(NamedTuple):
-    """Division of non-maximum suppression that visits boxes in the order of their ranks. lanes: as above. shift: groups
-    have 2^shift boxes. rounds: boxes visited per dispatch. steps: steps of these rounds."""
-
-    lanes: int
-    shift: int
-    rounds: int
-    steps: int
-
-
-def suppression_visits(target: Target, boxes: int, kept: int) -> SuppressionVisits | None:
-    """Return the division on CPU drivers; None on other devices, and if a round is too long for the device.
-
-    A GPU takes as long for a round whatever it tests, and each box that is dropped at once saves a round.
-    """
+def _visits(target: Target, boxes: int, kept: int) -> SuppressionSharing | None:
+    """Return the division where each round visits one box; None if a round is too long for the device."""
     lanes, shift = CPU_VECTOR, math.isqrt(boxes).bit_length()
     groups = -(-boxes >> shift)
     each = sum(-(-count // lanes) for count in (groups, 1 << shift, kept)) + _FINDING
     rounds = min(boxes, max_steps(target) // each - 1)
-    if not profile(target).vector_groups or rounds < 1 or 1 << shift > max_steps(target):
+    if rounds < 1 or 1 << shift > max_steps(target):
         return None
-    return SuppressionVisits(lanes, shift, rounds, (rounds + 1) * each)
+    return SuppressionSharing(lanes, rounds, (rounds + 1) * each, shift)

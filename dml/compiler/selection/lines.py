@@ -302,15 +302,15 @@ def _held(target: Target, length: int, unit: int, few: int, segmented: bool) -> 
     """Return how rows are held, or None if they are too long. few: steps per invocation while few share a row."""
     steps, lanes = -(-length // unit), 1
     most = min(MOST_HOLDERS, target.max_workgroup_invocations)
-    spread = limit = MOST_HELD
+    spread = MOST_HELD
     if has_fewest_registers(target):
-        spread = limit = FEWEST_HELD_OF_SEGMENTS if segmented else FEWEST_HELD
+        spread = FEWEST_HELD_OF_SEGMENTS if segmented else FEWEST_HELD
     few, many = (min(limit, spread // unit) for limit in (few, MOST_HELD_STEPS))
     while lanes < most and steps > lanes * (few if lanes < FEW_HOLDERS else many):
         lanes *= 2
     counts = (each for each in HELD_COUNTS if each <= FEWEST_STEPS or not has_fewest_registers(target))
     each = next((each for each in counts if each * lanes >= steps), 0)
-    if not each or each * unit > min(limit, HELD_OF_REGISTERS * registers(target, lanes)):
+    if not each or each * unit > min(spread, HELD_OF_REGISTERS * registers(target, lanes)):
         return None
     keeps_positions = segmented and profile(target).loads_early and has_few_registers(target)
     if keeps_positions and each * (unit + POSITION) > registers(target, lanes):

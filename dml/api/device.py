@@ -202,13 +202,14 @@ class Device(DMLObject):
         inputs: Sequence[DML_BUFFER_TENSOR_DESC] | None = None,
         outputs: Sequence[DML_BUFFER_TENSOR_DESC] | None = None,
     ) -> CompiledOperator:
-        """Compile a graph of operators to one program. Inputs and outputs go by their edges' names, or by index.
+        """Compile a graph of operators to one program. Inputs and outputs are identified by the names of their edges,
+        or by index.
 
         flags: as for ``compile_operator``. optimize: False runs each operator separately, for comparisons. inputs,
-        outputs: other tensors of the same bytes through which ``dispatch`` sees the graph's own; by default those of
-        the first operator on them. Raises DMLError if the graph breaks a rule of DML_GRAPH_DESC, has operators of
-        another device, or exceeds the device's limits, or if ``inputs`` or ``outputs`` differ from the graph's in
-        number or bytes. Reference: idmldevice1-compilegraph.
+        outputs: tensors of other sizes or data types, over the same bytes, in which ``dispatch`` takes and returns
+        arrays; by default, those of the first operator that uses each. Raises DMLError if the graph breaks a rule of
+        DML_GRAPH_DESC, has operators of another device, or exceeds the device's limits, or if ``inputs`` or ``outputs``
+        differ from the graph's in number or bytes. Reference: idmldevice1-compilegraph.
         """
         graph = read_graph(desc, self.feature_level)
         for index, node in enumerate(desc.Nodes):
@@ -336,7 +337,8 @@ def _buffer_size(size: int) -> int:
 
 
 def _seen_as(fields: Sequence[GraphField], tensors: Sequence[DML_BUFFER_TENSOR_DESC] | None) -> list[GraphField]:
-    """Return the fields with other descriptions of the same bytes."""
+    """Return the fields described by ``tensors`` instead, which must have the same numbers of bytes; None:
+    unchanged."""
     if tensors is None:
         return list(fields)
     if len(tensors) != len(fields):

@@ -123,7 +123,8 @@ class CompiledOperator(Dispatchable):
         self.initialize_kernels = kernels[len(program.dispatches) :]
         #: Keeps the pipelines alive, which are compiled in the background; recordings find them.
         self._pipelines: object = device.context.pipelines.begin(every, kernels)
-        #: Memory shared with other programs by ``dispatch``, which then run one at a time; None for its own.
+        #: Memory that ``dispatch`` shares with other programs, so that only one of them runs at a time. None: not
+        #: shared.
         self.shared: SharedMemory | None = None
         self._resident: Resident | None = None
         self._making = threading.Lock()
@@ -220,8 +221,8 @@ class CompiledOperator(Dispatchable):
     ) -> dict[Any, Any]:
         """Run on NumPy arrays by tensor name and return the outputs by name.
 
-        A graph's inputs and outputs go by the names of their edges, or by index if unnamed. An index is always valid
-        for an input.
+        A graph's inputs and outputs are identified by the names of their edges, or by index if unnamed. An index is
+        always valid for an input.
 
         inputs: for each present input tensor an array of its sizes and data type; for a tensor array a sequence of
         them. Tensors owned by DML are given to the first dispatch, and later only to replace them. Outputs are new

@@ -90,7 +90,7 @@ class _Free(Generic[_Thing]):
 
 
 class Workplace:
-    """The working memory of one program, which others may share."""
+    """The working memory of one program. Other programs of the same WorkingMemory may use the same buffers."""
 
     def __init__(self, buffers: _Kind[Buffer], staging: Mapping[Use, _Kind[Piece]]) -> None:
         self._buffers = _Free(buffers)

@@ -1,4 +1,4 @@
-"""Splitting of work on tensors that are larger than one binding.
+"""Splitting of work on tensors larger than one binding into parts: dispatches that each bind a range of every tensor.
 
 A dispatch binds the bytes of each tensor that its operand's view spans (``crop``). So cutting the operands' views along
 their common axes cuts the dispatch (``in_parts``), wherever the bytes are. Tensors that fit stay whole.
@@ -28,8 +28,8 @@ def in_parts(
 ) -> Iterator[tuple[Operand, ...]]:
     """Cut operands along ``axes`` (default: all), along which their sizes are equal.
 
-    Each part fits a binding of ``most`` bytes. If no cut along the axes is small enough, they stay whole, and the
-    builder refuses them by name.
+    Each part fits a binding of ``most`` bytes. If no cut along the axes is small enough, the operands stay whole; the
+    builder then raises an error that names them.
     """
     chosen = range(operands[0].rank) if axes is None else tuple(axes)
     return (part for _, part in in_places(operands, most, chosen))
@@ -91,8 +91,8 @@ def in_reach(
     """Halve results of equal sizes until they and the elements of ``source`` that they read fit a binding.
 
     reach: returns the part of the source that a part of the results reads. Yield a part's place and its results, and
-    the place and the elements of its part of the source. If not even single results fit, they stay whole, and the
-    builder refuses them by name.
+    the place and the elements of its part of the source. If not even single results fit, the tensors stay whole; the
+    builder then raises an error that names them.
     """
     axes = range(results[0].rank)
     same_rank = [operand for operand in (*results, source) if operand.rank == len(axes)]
@@ -141,7 +141,7 @@ def words(sizes: Sequence[int], strides: Sequence[int]) -> Operand:
 
 
 def boxes(sizes: Sequence[int], extents: Sequence[int]) -> Iterator[Box]:
-    """Yield the parts of a space of these sizes, last axis fastest."""
+    """Divide a space of these sizes into boxes of at most ``extents``; yield them with the last axis fastest."""
     pairs = zip(sizes, extents, strict=True)
     return itertools.product(
         *([(start, min(extent, size - start)) for start in range(0, size, extent)] for size, extent in pairs)
@@ -174,7 +174,8 @@ def within_whole(part: Operand, axes: Sequence[int], box: Box, sizes: Sequence[i
 
 
 def crop(operand: Operand, most: int) -> Operand:
-    """Restrict the operand's region to the bytes that it spans, if the region exceeds ``most`` bytes.
+    """Return the operand with its region restricted to the bytes that its elements span, if the region exceeds ``most``
+    bytes.
 
     Indices stay right modulo 2^32, as kernels compute them, in the operand and in its epilogue.
     """

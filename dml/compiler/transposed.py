@@ -37,7 +37,7 @@ def apply_transposed(
 
 
 def _turned(tile: int, result: Operand, source: Operand) -> tuple[Operand, Operand] | None:
-    """Permute both operands so that the source's innermost dimension is last but one.
+    """Permute the dimensions of both operands so that the source's innermost dimension is the last but one.
 
     None if it is innermost in the result too, if either dimension is short, or if words are shared.
     """

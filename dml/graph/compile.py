@@ -55,14 +55,17 @@ class _Compiler:
         self.regions: dict[Value, Region] = {}
         #: Results of removed operators: the view that replaces each, and its description.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
-        #: Weights that products and gathers read in their stored form, and matrices that products read in a stack.
+        #: Values that no kernel computes: weights that readers dequantize themselves, and matrices that products read
+        #: directly from a stack.
         self.blocks: dict[Value, StoredWeights | Stack] = {}
         #: Widened scales -> the FLOAT16 scales that readers of stored weights read instead.
         self.scales: dict[Value, Operand] = {}
-        #: Gathers without a kernel, because products read their stacks of matrices in place; and these stacks.
+        #: Gathers that need no kernel, because products read the chosen matrices directly from the stack; and the stack
+        #: of each gather's result.
         self.gathers: set[Node] = set()
         self.stacks: dict[Value, Stack] = {}
-        #: Attentions whose scores are computed in parts, by their last node, and their earlier nodes.
+        #: Attentions whose scores are computed in parts, by the last node of each; and the other nodes of these
+        #: attentions.
         self.scores: dict[Node, Scores] = {}
         self.in_parts: set[Node] = set()
         #: Nodes that initialization computes.
@@ -71,7 +74,7 @@ class _Compiler:
         self.joins = JoinPlan()
         #: Values of ``joins.copied`` already copied.
         self.moved: set[Value] = set()
-        #: Graph outputs copied from another one: a value that is several outputs is written to the first.
+        #: Copies to graph outputs: a value that is several outputs is written to the first and copied to the others.
         self.copies: list[tuple[Value, int, DML_BUFFER_TENSOR_DESC]] = []
 
     def compile(self) -> Program:
@@ -205,7 +208,8 @@ class _Compiler:
         return True
 
     def _read_in_place(self, node: Node, builder: ProgramBuilder) -> StoredWeights | Stack | None:
-        """Return the weights that all readers of a node's result read instead; None if it is computed."""
+        """Return the stored weights or the stack that all readers of a node's result read instead of it; None if the
+        result must be computed."""
         if node in self.gathers:
             stack = self.stacks[node.result[1]] = stack_of(node, self._read, self._indices(node, builder))
             return stack
@@ -267,7 +271,8 @@ class _Compiler:
         written: Operand,
         extra_operands: Sequence[Operand],
     ) -> None:
-        """Lower an operator and its epilogue. output: describes the operator's result. written: the epilogue's."""
+        """Lower an operator and its epilogue. output: description of the operator's own result. written: operand of the
+        epilogue's result."""
         assert node.desc is not None
         assert node.epilogue is not None
         ((port, _),) = filter(None, node.outputs)
@@ -364,7 +369,8 @@ class _Compiler:
     def _comes_back(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
-        """Whether an operator's kernels read ``written`` after writing it. (Its inputs may overlap that region.)"""
+        """Whether an operator's kernels read ``written`` after they have written it, apart from inputs in the same
+        region."""
         aside = ProgramBuilder(Program(), builder.target)
         aside = aside.initialization() if builder.initializes else aside
         separate = written._replace(index=-1)

@@ -41,7 +41,7 @@ class _Merged:
         self.compared: list[ComparedConstant] = []
 
     def takes(self, node: Node) -> bool:
-        """Merge the node into an earlier one if there is an equal one."""
+        """Merge the node into an earlier equal one; return whether there was one."""
         read = tuple([None if entry is None else self._known(entry[1]) for entry in node.inputs])
         candidates = self._first.setdefault((type(node.desc), read), [])
         first = next((other for other in candidates if _is_equal(other, node)), None)

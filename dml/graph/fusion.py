@@ -124,7 +124,8 @@ def _reshaped(written: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) ->
 
 
 def _absorb_one(node: Node, most: int, static: set[Value]) -> Node | None:
-    """Replace a value that only this node reads by its producer's expression.
+    """Replace an input that only this node reads by the expression that computes it; return the node that computed it,
+    None if there was none.
 
     Values smaller than the result, or constant, are better computed separately. most: maximum tensors that a kernel may
     bind.
@@ -168,7 +169,7 @@ def _fits(producer: Node) -> bool:
 def _joined(
     node: Node, place: int, producer: Node
 ) -> tuple[list[tuple[Port, Value]], tuple[list[Leaf | None], list[Expression]]]:
-    """Merge both nodes' inputs without repetition; also return the positions of each node's inputs in the result."""
+    """Return the inputs of both nodes without duplicates, and the position of each node's inputs among them."""
     inputs: list[tuple[Port, Value]] = []
 
     def leaf(port: tuple[Port, Value]) -> Leaf:

@@ -40,7 +40,7 @@ class Value:
 
     @property
     def is_private(self) -> bool:
-        """Whether the value has a single consumer."""
+        """Whether a node computes the value, exactly one node reads it, and it is not an output of the graph."""
         return isinstance(self.source, Node) and not self.outputs and len(self.consumers) == 1
 
 

@@ -1,4 +1,4 @@
-"""Products and attention read the tensor that a copy repeats, instead of the copy.
+"""Removal of copies that repeat keys, values or matrices: products and attention read the original tensor instead.
 
 Exported models repeat the keys and values of each head for all query heads that share them: a broadcast view, copied so
 that it can be reshaped to {batch, query head, ...}. Element-wise operators, such as a scale, may follow. Here readers

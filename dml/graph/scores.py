@@ -1,5 +1,5 @@
-"""Attention that a model writes as product, softmax and product: where its scores are many, they are computed for a
-few heads at a time, which takes less memory."""
+"""Attention that a model writes as product, softmax and product. If the scores take much memory, they are computed for
+a few heads at a time."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ class Scores(NamedTuple):
 
     @property
     def tensor(self) -> DML_BUFFER_TENSOR_DESC:
-        """Describe the scores."""
+        """The description of all scores: the first product's result."""
         return self.product.result[0].tensor
 
     def firsts(self) -> range:
-        """Return the index of the first matrix of each part."""
+        """Return, for each part that is computed at a time, the index of its first matrix of scores."""
         return range(0, math.prod(self.tensor.Sizes[:-2]), self.together)
 
     def sizes(self, whole: _Sizes) -> _Sizes:
-        """Return the sizes of a part of a tensor of matrices."""
+        """Return a tensor's sizes, restricted to the matrices that are computed at a time."""
         return (*(size for _, size in _box(whole[:-2], 0, self.together)), *whole[-2:])
 
     def part(self, operand: Operand, batch: _Sizes, first: int) -> Operand:
-        """Return an operand's matrices from ``first`` on. batch: the dimensions before them, to which it broadcasts."""
+        """Return ``together`` matrices of an operand from number ``first`` on, after broadcasting it to ``batch``, the
+        dimensions before the matrices."""
         whole = operand.broadcast((*batch, *operand.sizes[-2:]))
         return narrow(whole, range(len(batch)), _box(batch, first, self.together))
 

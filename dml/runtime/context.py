@@ -153,7 +153,8 @@ class Context:
             self._shared.setdefault(key, holder)
 
     def describe_memory(self) -> str:
-        """Describe in words what this library has allocated on the device, and its heaps."""
+        """Return a text about the memory that this library has allocated on the device, and about the device's
+        heaps."""
         pools = [(use, pool.in_use, *pool.allocated) for use, pool in list(self._pools.items())]
         ours = ", ".join(
             f"{used} of {size} bytes in {count} allocations for {use.value}"

@@ -22,7 +22,8 @@ Moves = dict[Region, tuple[Region, int]]
 
 @dataclass
 class Pack:
-    """Regions copied into one. The first ``checked`` of the builder's dispatches do not write to the originals."""
+    """Copies of several regions in one. moves: where each region's copy is. checked: number of the builder's first
+    dispatches that are known not to write to the originals."""
 
     moves: Moves
     checked: int

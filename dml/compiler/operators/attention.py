@@ -219,7 +219,7 @@ def _parts(builder: ProgramBuilder, heads: int, key_heads: int) -> tuple[Operand
 
 
 def _biases(bias: Operand | None, *parts: Operand) -> list[Operand | None]:
-    """Split the bias into {head, element} for each {batch, head, sequence, element}."""
+    """Return the parts of the bias that belong to query, key and value, as {head, element} each."""
     if bias is None:
         return [None] * len(parts)
     bias = trailing(bias, 1)

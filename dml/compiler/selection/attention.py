@@ -43,7 +43,8 @@ _SCORES_ON_CPUS = 8 << 20
 
 
 def scores_together(target: Target, most: int) -> int:
-    """Return the bytes of several heads' scores in memory at once. most: the bytes that other devices may hold."""
+    """Return how many bytes of scores, of several heads, may be in memory at once. most: the limit for devices other
+    than CPUs."""
     return min(most, _SCORES_ON_CPUS) if profile(target).lane_by_lane else most
 
 
@@ -74,10 +75,11 @@ _TILES = (
 _LEAST_DEPTH = min(depth for _, _, depth, *_ in _TILES)
 
 
-#: Maximum number of keys that an invocation of attention/few.comp loads at once; its registers for scores and
-#: addresses, with 24 of which Mesa's compiler for Intel still spilled.
+#: For attention/few.comp: maximum number of keys that an invocation loads at once, and registers reserved for scores
+#: and addresses (with 24, Mesa's compiler for Intel still spilled).
 _KEYS_AT_ONCE, _FEW_REGISTERS = 4, 40
-#: Additional registers of attention/few_lanes.comp, where they are fewest: Mesa's compiler for Mali spilled ten.
+#: Additional registers that attention/few_lanes.comp needs on devices with the fewest registers: without them, Mesa's
+#: compiler for Mali spilled ten.
 _OF_LANES = 8
 #: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses: for FLOAT32; for FLOAT16, or
 #: where registers shrink as the subgroup widens (Intel). Additional registers: to convert FLOAT16 without device
@@ -88,8 +90,8 @@ _FLOAT_REGISTERS, _OTHER_REGISTERS, _CONVERTING, _MASKED_AND_BIASED = 104, 105, 
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """Sizes of an attention. heads: key and value heads of all batches. rows: queries of all query heads that share one
-    of them.
+    """Sizes of an attention. heads: number of key and value heads, over all batches. rows: number of queries that share
+    a key head, over its query heads.
 
     unit: elements of keys and values per 16-byte vector, 1 if they are not read in vectors. halves: queries, keys and
     values are FLOAT16 and read in vectors. masked: there is a mask. biased: there is a position bias.
@@ -132,7 +134,7 @@ class AttentionTiles:
 
     @property
     def kept(self) -> int:
-        """Scores and sums that an invocation holds."""
+        """Number of scores and sums that an invocation keeps in registers."""
         return self.rows * (self.keys + self.columns) // self.workgroup
 
     @property

@@ -50,13 +50,14 @@ _SUBGROUP_OF_GPUS, _MOST_INVOCATIONS_OF_GPUS = 32, 128
 #: Maximum number of hidden units for which a workgroup loops over the steps. With more, each step is a dispatch, which
 #: all cores share.
 LARGEST_STATE_OF_A_WORKGROUP: int = threshold("recurrent.LARGEST_STATE_OF_A_WORKGROUP")
-#: Maximum number of hidden units for which `dml tune` tries such a loop.
+#: Maximum number of hidden units for which `dml tune` tries a loop over the steps in each workgroup.
 _MOST_STATE_OF_A_GPUS_WORKGROUP = 512
 #: In a dispatch per step: units per workgroup, maximum rows per workgroup, maximum rows per invocation.
 _UNITS_OF_SLICES, _ROWS_OF_SLICES, _ROWS_OF_A_SLICE = 4, 32, 4
 #: Maximum number of slices of k, and maximum number of invocations of a workgroup with slices.
 _MOST_SLICES, _MOST_INVOCATIONS_OF_SLICES = 32, 128
-#: Maximum number of slices where registers are few: the sums of all slices of a unit are in flight at once.
+#: Maximum number of slices on devices with few registers: an invocation loads the sums of all slices of a unit at the
+#: same time.
 _MOST_SLICES_OF_FEW_REGISTERS = 8
 #: Workgroups that fill a GPU.
 ENOUGH_GROUPS: int = threshold("recurrent.ENOUGH_GROUPS")
@@ -86,9 +87,9 @@ class RecurrenceSizes:
 class RecurrenceCut:
     """Division of a recurrence: see shaders/recurrent/recurrence.glsl.
 
-    stepwise: one dispatch per phase of each step; else workgroups loop over steps. workgroup: invocations. units:
-    hidden units per invocation in each of ``tiles`` tiles. rows: per workgroup. resident: invocations keep their
-    weights in private memory. at_once: steps per dispatch, an even number unless all of them.
+    stepwise: one dispatch per phase of each step; else workgroups loop over steps. workgroup: number of invocations.
+    units: hidden units per invocation in each of ``tiles`` tiles. rows: number of rows per workgroup. resident:
+    invocations keep their weights in private memory. at_once: steps per dispatch: all of them, or an even number.
 
     shares: invocations of a subgroup (the whole workgroup) that share their reads of the state, or 0. slices: parts
     into which invocations split the sums along k, for ``units`` units and ``block`` rows each; 0 if each invocation
@@ -110,7 +111,7 @@ class RecurrenceCut:
 
     @property
     def units_of_invocation(self) -> int:
-        """Units whose new values an invocation computes."""
+        """Number of units whose new values an invocation computes."""
         return max(1, self.units * self.rows // self.workgroup) if self.slices else self.units
 
     @property

@@ -60,7 +60,7 @@ MOST_PLACES: int = threshold("tiles.MOST_PLACES")
 READ_COST: float = threshold("tiles.READ_COST")
 #: Cost of reading a texel into a register on llvmpipe, in multiplications.
 TEXEL_COST: float = threshold("tiles.TEXEL_COST")
-#: Lanes that share the rows they read: the subgroup size that the kernel's broadcasts assume.
+#: Number of lanes that share the rows they read: the subgroup size that the kernel's broadcasts assume.
 _SHARING = 8
 #: Whether lanes share rows that are not read as texels.
 SHARES_ROWS: bool = threshold("tiles.SHARES_ROWS")

@@ -62,7 +62,7 @@ def _parameters(desc: Any, values: Values) -> list[Any]:
 
 
 def _levels(values: Values, sizes: tuple[int, ...], low: float, high: float) -> Any:
-    """Return numbers in a range; a third of them are halves."""
+    """Return numbers in a range; a third of them lie halfway between two integers."""
     levels = values.rng.uniform(low, high, sizes)
     return np.where(values.rng.random(sizes) < 1 / 3, np.floor(levels) + 0.5, levels)
 
@@ -167,7 +167,7 @@ subject(
 
 
 def _any(values: Values, of: Tensor) -> Any:
-    """Return integers over the whole range of their type, with its limits for edge values."""
+    """Return integers over the whole range of their type; the edge values are the range's limits."""
     return _with_edges(values, of, any_integers(values, of))
 
 
@@ -185,8 +185,8 @@ def _describe_quantize_linear(choice: Choice) -> dict[str, Any]:
 
 
 def _quantize_linear_inputs(desc: Any, values: Values) -> Inputs:
-    """Return levels in and beyond the 8-bit range, a third of them halves, times scales; half of these are a power of
-    two."""
+    """Return numbers that quantize to levels inside and outside the 8-bit range, a third of them halfway between two
+    levels. Half of the scales are powers of two."""
     sizes, kind = desc.InputTensor.Sizes, numpy_dtype(desc.InputTensor.DataType)
     unit = 0.125 if is_float(kind) else 2.0**20
     scale = np.where(values.rng.random(sizes) < 0.5, unit, unit * values.rng.uniform(0.6, 1.4, sizes))

@@ -43,8 +43,8 @@ from dml.tensors import numpy_dtype
 class _Ready:
     """A compiled and initialized dispatchable.
 
-    inputs, outputs: bind point and number of its tensors, in binding order. sizes: bind point -> bytes of the resource
-    that is bound if the command binds none.
+    inputs, outputs: (bind point, number of tensors) in binding order. sizes: bind point -> bytes of the zeroed buffer
+    that is bound if the command binds nothing there.
     """
 
     compiled: CompiledOperator

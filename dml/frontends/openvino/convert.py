@@ -170,8 +170,8 @@ class IrContext:
 
 
 class BuiltNetwork:
-    """A network in a graph: its outputs by name (for a late output, its rows), and its Parameter and Result layers by
-    the same names.
+    """A network that was put into a graph. outputs: by name; of a late output (see ``LateIrValue``), all rows.
+    parameters, results: the layers of inputs and outputs, by the same names.
 
     late: name of an output with a computed number of rows -> name of the output with their count, and whether they are
     transposed. nodes: layer -> the numbers of its nodes in the Builder.

@@ -18,7 +18,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, finish: Expression) -> None:
-    """Compute ``result = finish(sums)``. finish: an expression of Leaf(0), a sum."""
+    """Compute ``result = finish(sums)``. finish: the expression applied to each sum, which is its Leaf(0)."""
     sizes, windows, result = sums.sizes, sums.windows, sums.result
     kind, _ = sum_type(result)
     emitted = emit(finish, [kind], "finish")

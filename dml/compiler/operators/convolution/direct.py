@@ -22,7 +22,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def direct(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile, finish: Expression) -> None:
-    """Compute ``result = finish(sums)``. finish: an expression of Leaf(0), a sum."""
+    """Compute ``result = finish(sums)``. finish: the expression applied to each sum, which is its Leaf(0)."""
     x, weights = _padded(builder, sums, tile), _tiled_weights(builder, sums, tile)
     _sums(builder, sums, tile, x, weights, finish)
 

@@ -36,7 +36,8 @@ def is_three_by_three(sums: WindowedSum) -> bool:
 
 
 def winograd(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:
-    """Compute ``result = finish(sums)`` if ``is_three_by_three``. finish: an expression of Leaf(0), a sum.
+    """Compute ``result = finish(sums)`` if ``is_three_by_three``. finish: the expression applied to each sum, which is
+    its Leaf(0).
 
     x and result are FLOAT32 or FLOAT16, sums accumulate in float32. An infinity in x makes the 4 x 4 results around it
     NaN.
@@ -53,7 +54,7 @@ def _weights_at_points(builder: ProgramBuilder, sums: WindowedSum) -> Operand:
     """Return the transformed weights {point, input channel, output channel}; the last output channel is repeated to pad
     rows to multiples of four.
 
-    Each run transforms them: kept, they would take four times the memory of the filter.
+    They are transformed in each run: storing them would take four times the memory of the filter.
     """
     _, outputs, inputs = sums.weights.sizes[:3]
     _, by_output, by_input, _, *window = sums.weights.strides

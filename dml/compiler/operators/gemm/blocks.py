@@ -43,7 +43,8 @@ from dml.compiler.selection.stored_weights import (
 
 @dataclass(frozen=True)
 class Blocks:
-    """Weights {..., n, k}: numbers, with scales and zero points {..., n or 1, blocks}; FLOAT16 has neither."""
+    """Weights {..., n, k}: quantized numbers with scales and zero points {..., n or 1, blocks}, or FLOAT16 numbers
+    without them."""
 
     numbers: Operand
     scales: Operand | None = None
@@ -59,12 +60,13 @@ class Blocks:
 
     @property
     def matrix(self) -> Blocks:
-        """The last two dimensions, of weights whose others have size 1."""
+        """The weights as one matrix: their last two dimensions, where all others have size 1."""
         given = [self.numbers, *self.per_block]
         return Blocks(*(operand.view(operand.sizes[-2:], operand.strides[-2:]) for operand in given))
 
     def elements(self, axis: int, start: int, count: int) -> Blocks:
-        """Return the weights of some elements of a batch, which is a dimension of the numbers and of all others."""
+        """Return the weights of ``count`` batch elements from ``start`` on. axis: the batch dimension of numbers,
+        scales and zero points."""
         return Blocks(*rows_of_blocks(self.numbers, self.per_block, start, count, axis))
 
     def rows(self, start: int, count: int) -> Blocks:
@@ -141,7 +143,8 @@ def _in_parts(
     stored: _Multiply,
     wide: _Multiply,
 ) -> None:
-    """Multiply by one matrix of weights, part by part. stored, wide: multiply by a part as stored, or once widened."""
+    """Multiply by one matrix of weights, some columns at a time. stored, wide: functions that multiply by these columns
+    in stored form, and after dequantization."""
     n, k = b.numbers.sizes
     is_streamed = streams(builder, b, result.sizes[-2])
     # copy a at most once, for all parts

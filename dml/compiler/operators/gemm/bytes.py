@@ -61,8 +61,8 @@ class Bytes:
 
 
 def multiplies_signed(kernel: ByteKernel, *factors: Bytes) -> bool:
-    """Whether to multiply signed bytes. TiledBytes always takes unsigned ones; others take them where all factors are
-    unsigned, and matrix units never."""
+    """Whether the kernel multiplies signed bytes: TiledBytes never, matrix units always, other kernels unless both
+    factors are unsigned."""
     if isinstance(kernel, TiledBytes):
         return False
     return isinstance(kernel, ByteMatrixProduct) or any(factor.is_signed for factor in factors)

@@ -87,7 +87,7 @@ class Finish:
     extra_operands: Sequence[Operand] = ()
 
     def columns(self, result: Operand, start: int, count: int) -> Finish:
-        """Return the same for some columns of the result."""
+        """Return the Finish for ``count`` columns of the result from ``start`` on."""
         return replace(
             self, extra_operands=[_column_part(each, result.sizes, start, count) for each in self.extra_operands]
         )

@@ -37,7 +37,7 @@ from dml.compiler.selection.tiles import ProductSizes, TiledProduct, has_any_row
 from dml.compiler.target import Target
 from dml.tensors import packed_strides
 
-#: The operands that are stacks if a product has indices.
+#: The operands that are stacks of matrices if the product has indices, which choose a matrix per batch element.
 STACKED = ("b", "scales", "zeros")
 
 
@@ -75,8 +75,8 @@ def matmul(
     result INT32 without c and finish (sums modulo 2^32). Strides are arbitrary: transposes are strides
     (``transposed``). Leading dimensions of a and b broadcast to those of result, which may have none. Floating-point
     sums accumulate in float32, in a fixed order; c is not read if beta is 0. one_by_one: the tiled kernel stores
-    results singly, even if four are contiguous: the same kernel for all n. runs: how often the
-    operator computes such products.
+    results one by one even if four are contiguous, so that one kernel serves every n. runs: how often the operator
+    computes such products.
     """
     target = builder.target
     if finish.beta == 0.0:

@@ -28,7 +28,8 @@ def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant],
 
 
 def box_code(box: Box) -> tuple[dict[str, Constant], str]:
-    """Return a part of the indexed dimensions as constants, and GLSL: first(k) and held(k)."""
+    """Return constants and GLSL for ``box``, a range of positions in the indexed dimensions: first(k), its start along
+    dimension k, and held(k), its size."""
     firsts: dict[str, Constant] = {f"FIRST_{k}": start for k, (start, _) in enumerate(box)}
     held: dict[str, Constant] = {f"HELD_{k}": size for k, (_, size) in enumerate(box)}
     return firsts | held, f"\n#define IN_PARTS 1\n{_cases('first', len(box))}\n{_cases('held', len(box))}"

@@ -34,7 +34,7 @@ _PERIODS: Mapping[enums.DML_PADDING_MODE, Callable[[int], int]] = {
 }
 
 
-#: Maximum repetitions of the source with which padding makes one copy for each.
+#: Maximum number of repetitions of the source for which each repetition is a separate copy.
 _MOST_TURNS = 64
 
 

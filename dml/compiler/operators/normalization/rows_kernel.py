@@ -76,7 +76,7 @@ class RowOperands:
 def kernel_code(
     of: RowOperands, finish: Expression, *, held: bool = False, packed: bool = False
 ) -> tuple[str, dict[str, Constant]]:
-    """Return the text and its constants.
+    """Return the GLSL and the constants that it reads.
 
     finish: expression of the normalized element and the parameters. held: for normalization/held.comp, which keeps the
     row in registers; packed: as vectors.

@@ -17,7 +17,7 @@ from dml.errors import HRESULT, DMLError
 
 #: Dimensions without windows: batch and channel.
 PLANES = (0, 1)
-#: Constants of windows along each axis.
+#: Constants that describe a sliding window, one of each per axis.
 _SLIDING = ("STEP", "DILATION", "START")
 
 

@@ -129,7 +129,7 @@ class RegionSampling:
 
 @dataclass(frozen=True)
 class PlaceParts:
-    """The number of dispatches for a walk along lists of positions, the steps of each, and their constants."""
+    """How dispatches divide a walk along lists of positions: their number, the steps of each, and their constants."""
 
     count: int = 1
     steps: int = 1

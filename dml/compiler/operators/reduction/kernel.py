@@ -31,7 +31,7 @@ class Combination:
 def kernel_code(
     layout: ReductionLayout, what: Combination, stored: Sequence[Operand], *, partial: bool
 ) -> tuple[str, dict[str, Constant]]:
-    """Return the text and its constants.
+    """Return the GLSL and the constants that it reads.
 
     stored: the tensors y0, y1, ... for the results. partial: chunks' results are stored one after the other.
     """

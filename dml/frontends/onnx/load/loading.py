@@ -53,7 +53,7 @@ def load_model(source: ModelSource) -> Any:
 
 
 class Loaded(NamedTuple):
-    """A checked model, its graph's initializers by name (with their own memory), and its outline (see ``outline``).
+    """A checked model, copies of its graph's initializers by name, and its outline (see ``outline``).
 
     Small omissions are repaired. The initializers and the outline do not refer to the model, which may lack the data
     of large initializers.

@@ -85,7 +85,8 @@ class OnnxPlan:
 
     @property
     def kept(self) -> Mapping[object, int]:
-        """Buffers kept on the device besides weights, with bytes: inputs, outputs, temporaries and kernels."""
+        """The memory that the plan keeps on the device, except weights, with bytes: inputs, outputs, temporaries and
+        kernels."""
         return {} if self.compiled is None else self.compiled.kept
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:

@@ -23,7 +23,7 @@ from ..node import OnnxNode
 from ..value import OnnxValue, Operation, binary, cast, logical_and, maximum, minimum, one, reshape, unary, where
 from .casts import bit_cast
 
-#: Operators named like an operation, except for the capital letter.
+#: Operators whose name in lower case is the name of an operation in ``dml.graph.operations``.
 _SAME_NAMES = (
     "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log", "Sign",
     "Sin", "Sinh", "Sqrt", "Tan",

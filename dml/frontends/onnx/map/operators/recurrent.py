@@ -172,7 +172,8 @@ def lstm(node: OnnxNode) -> list[OnnxValue]:
 
 
 def lstm_of(node: OnnxNode, layer: OnnxRecurrence) -> list[OnnxValue]:
-    """Compute an LSTM of this layer and the node's inputs 6 and 7."""
+    """Compute an LSTM. layer: its inputs and attributes, except for the initial cell (input 6) and the peepholes (input
+    7)."""
     cell, peephole = layer.state(6), node.optional(7)
     if peephole is not None:
         sized(peephole, "P", (layer.directions, 3 * layer.hidden))

@@ -158,7 +158,7 @@ void main() {
         float shift = shift_of(larger), factor = exp_nonpositive(most - shift);
         most = larger;
         total *= factor;
-        // All lanes have read the scores, whose memory is now free.
+        // After this barrier all lanes have read the scores, and their memory is reused.
         if (LANES_OF_ROW == 1u) subgroupBarrier();
         [[unroll]] for (uint e = 0u; e < MY_KEYS / PER; ++e) {
             uvec4 high, low;

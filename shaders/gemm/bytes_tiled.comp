@@ -6,7 +6,7 @@
 #include "prelude.glsl"
 #include "gemm/bytes.glsl"
 
-// Column n of an invocation's tile: adjacent invocations have adjacent blocks of four.
+// Offset of column n of an invocation's tile: adjacent invocations have adjacent blocks of four columns.
 #define BESIDE(n) ((n) / 4u * (4u * WORKGROUP) + (n) % 4u)
 
 uvec4 bytes_of(uint word) {
@@ -21,7 +21,7 @@ void main() {
     uint m0 = group % tiles_m * TILE_M;
     uint n0 = group / tiles_m % tiles_n * TILE_N + 4u * gl_LocalInvocationIndex;
     uint batch = group / (tiles_n * tiles_m);
-    // No invocation returns: after that llvmpipe masks every write.
+    // Invocations outside do not return, since after a return llvmpipe masks every write.
     uint at[RANK];
     coordinates(min(batch, BATCH - 1u), at);
     uint a0 = a_batch(at);
@@ -52,7 +52,7 @@ void main() {
         }
     }
 
-    // Not unrolled, selecting sums by constant indices, as in tiled.comp
+    // The loop is not unrolled, and selects sums by constant indices, for the reason given in tiled.comp
     [[dont_unroll]] for (uint m = 0u; m < tile_rows; ++m) {
         uvec4 fours[OWN_N / 4u];
         [[unroll]] for (uint j = 0u; j < OWN_N / 4u; ++j) {

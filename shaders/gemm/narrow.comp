@@ -101,7 +101,7 @@ void main() {
             [[unroll]] for (uint i = 0u; i < STEPS; ++i) sums[m] += a[i] * b[i];
         }
     }
-    // One slice has the steps after the last vectors.
+    // The steps of k after the last whole vectors are added by one slice.
     if (STEPS > 1u) {
         for (; k < K; ++k) {
             SUM b = b_load(column * B_PER + k * B_ROW);

@@ -82,7 +82,8 @@ def test_both_in_one_list(device: dml.Device) -> None:
 
 
 def test_an_initialization_counts_at_its_place(device: dml.Device) -> None:
-    """Neither a copy of the bytes in another buffer nor an operator with an equal description counts as initialized."""
+    """A copy of the initialized bytes in another buffer does not count as initialized, nor do the bytes that an
+    operator of equal description initialized."""
     one = Program(device)
     one.list_of(one.initialize).execute()
     elsewhere = Program(device, one.compiled, device.create_buffer(one.persistent.Buffer.read()))

@@ -34,7 +34,7 @@ def model(folder: Path, device: dml.Device) -> og.Model:
 
 
 class NoPatterns(dict[Any, PlanPatterns]):
-    """Patterns that are forgotten immediately."""
+    """A table of PlanPatterns that stores nothing: each look-up returns an empty one."""
 
     def setdefault(self, key: Any, default: Any = None) -> PlanPatterns:
         return PlanPatterns()

@@ -337,8 +337,8 @@ def _buffer_size(size: int) -> int:
 
 
 def _seen_as(fields: Sequence[GraphField], tensors: Sequence[DML_BUFFER_TENSOR_DESC] | None) -> list[GraphField]:
-    """Return the fields described by ``tensors`` instead, which must have the same numbers of bytes; None:
-    unchanged."""
+    """Return the fields with ``tensors`` as their descriptions, which must have as many bytes as the fields' own;
+    return the fields unchanged if ``tensors`` is None."""
     if tensors is None:
         return list(fields)
     if len(tensors) != len(fields):

@@ -63,8 +63,8 @@ Field = tuple[str | int, DML_BUFFER_TENSOR_DESC | tuple[DML_BUFFER_TENSOR_DESC, 
 
 
 def _slots(fields: Sequence[Field], label: str, graphs: str) -> list[Slot]:
-    """Return the binding points of fields. graphs: "input" or "output" for a graph, whose names are not field names;
-    else empty."""
+    """Return the binding points of fields. label: the operator's name in messages. graphs: "input" or "output" if they
+    are inputs or outputs of a graph, for messages; "" for fields of an operator."""
     slots: list[Slot] = []
     for name, tensor in fields:
         if isinstance(tensor, tuple):

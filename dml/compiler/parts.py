@@ -73,7 +73,7 @@ def cut(operands: Sequence[Operand], most: int, axes: Sequence[int]) -> tuple[in
 def in_ranges(operands: Sequence[Operand], most: int) -> list[tuple[int, Box]]:
     """Cut operands of equal sizes into parts within a binding, each a range of their elements in row-major order.
 
-    Return the number of each part's first element, and its place along all axes.
+    Return, for each part, the row-major number of its first element, and its range along each axis.
     """
     sizes = operands[0].sizes
     extents = cut(operands, most, range(len(sizes))) or sizes
@@ -213,8 +213,8 @@ def _crop_operand(own: EpilogueOperand, origin: int, stores: tuple[int, int], mo
 
 
 def _spanned(operand: Operand, first: int, end: int) -> tuple[Region, int]:
-    """Return the bytes of elements ``first`` to ``end`` in whole vectors, and the number of the region's elements
-    before them."""
+    """Return the region of elements ``first`` to ``end``, extended to whole vectors, and the number of elements of the
+    original region before it."""
     bits = DATA_TYPES[operand.data_type].bits
     start = first * bits // 8 // VECTOR * VECTOR
     stop = min(operand.region.size, -(-end * bits // (8 * VECTOR)) * VECTOR)
@@ -222,7 +222,7 @@ def _spanned(operand: Operand, first: int, end: int) -> tuple[Region, int]:
 
 
 def _reach(operand: Operand, extents: dict[int, int]) -> int:
-    """Return the elements that a part spans, from its first to its last."""
+    """Return how many elements lie between the first and the last element of a part, both included."""
     sizes = (extents.get(axis, size) for axis, size in enumerate(operand.sizes))
     return sum((size - 1) * abs(step) for size, step in zip(sizes, operand.steps, strict=True)) + 1
 

@@ -281,7 +281,7 @@ class Dispatch:
 
     @property
     def work(self) -> int:
-        """Multiply-adds or loaded elements of all invocations; each counts as many as the longest."""
+        """Multiply-adds or loaded elements of all invocations, as if each took as long as the longest one."""
         return math.prod(self.groups) * self.invocations * self.steps * self.each
 
 

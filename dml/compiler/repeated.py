@@ -152,7 +152,8 @@ def _moved(value: OperandOrArray, to: Mapping[Region, Region]) -> Any:
 
 
 def add(builder: ProgramBuilder, found: Lowered) -> None:
-    """Add a lowering with the actual regions in place of its placeholders, and new places for its own."""
+    """Add a lowering to the program: the actual regions replace its placeholders, and its temporaries and persistent
+    tensors get new regions."""
     program, (inner, regions) = builder.program, found
     temporaries, persistent = program.temporaries, program.persistent_size
     program.temporaries += inner.temporaries

@@ -59,7 +59,7 @@ def seen_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> VulkanD
 
 
 def open_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> Device:
-    """Open the device that ``seen_as`` returns; a process opens each once."""
+    """Open the device that ``seen_as`` returns. A second call for the same device and axis returns the same Device."""
     return _open(seen_as(vulkan, axis, **limits))
 
 

@@ -161,7 +161,7 @@ def _absorb_one(node: Node, most: int, static: set[Value]) -> Node | None:
 
 
 def _fits(producer: Node) -> bool:
-    """Whether an expression's values are always within the range of its result's data type."""
+    """Whether all values of a node's expression are certain to be in the range of its result's data type."""
     entry = None if producer.desc is None else elementwise_of(producer.desc)
     return entry is not None and entry.fits
 
@@ -249,7 +249,8 @@ def _is_stored(port: Port, target: Target) -> bool:
 
 
 def _takes(node: Node, seen: Port, value: Value, target: Target) -> Node | None:
-    """Return the producer of an input's value if it can apply the expression as it stores."""
+    """Return the node that computes an input's value if its kernel can apply ``node``'s expression before it stores the
+    value; else None."""
     producer = value.producer
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
         return None

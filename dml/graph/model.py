@@ -275,7 +275,8 @@ def _by_levels(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _tensor_of_constant(value: Value) -> DML_BUFFER_TENSOR_DESC:
-    """Describe a constant (plain bytes) as an output: by its first reader with a packed tensor, else as UINT8."""
+    """Return a description for a constant that is a graph output, since constants have only bytes: the tensor of the
+    first node that reads it packed, else a UINT8 tensor."""
     for node, index in value.consumers:
         entry = node.inputs[index]
         if entry is not None and entry[0].tensor.is_packed:

@@ -88,8 +88,8 @@ def _repeats(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
 
 
 def _original(entry: _Entry, found: dict[Value, _Repeat]) -> tuple[list[_Parts], _Entry]:
-    """Return how an input's dimensions divide those of the tensor that it repeats, and that tensor. If it repeats none,
-    return its own."""
+    """Return how to read the tensor that an input repeats, and that tensor: for each dimension of the input, the sizes
+    and strides of the dimensions that replace it. If the input repeats no tensor, it is returned itself."""
     port, value = entry
     if value in found:
         for source in found[value].sources:
@@ -129,8 +129,8 @@ def _through(copied: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> li
 
 
 def _divided(dimensions: list[_Parts], into: list[_Parts]) -> list[int] | None:
-    """Return the strides of dimensions divided into the sizes of other ones; None if they are already
-    divided differently."""
+    """Divide dimensions into the same sizes as ``into``, and return their strides; None if they are already divided
+    into other sizes."""
     strides: list[int] = []
     for own, parts in zip(dimensions, into, strict=True):
         sizes = [size for size, _ in parts]
@@ -232,8 +232,8 @@ def _reads(node: Node, inputs: Sequence[_Entry | None]) -> None:
 
 
 def _read_nodes(nodes: Sequence[Node], found: dict[Value, _Repeat]) -> list[Node]:
-    """Return the nodes, each preceded by the node that replaces it on fewer elements; drop those of either kind that
-    nothing reads."""
+    """Return the nodes in order with each replacement (a node without the repetition) before the node that it replaces;
+    leave out replaced nodes and replacements whose results are not read."""
     small = {repeat.node: repeat.small for repeat in found.values()}
     optional = {*small, *small.values()}
     left: list[Node] = []

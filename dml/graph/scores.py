@@ -86,7 +86,7 @@ def _scores(mixed: Node, target: Target) -> Scores | None:
 
 
 def _maker(reader: Node, entry: tuple[Port, Value] | None) -> Node | None:
-    """Return the node that makes an input for this reader alone, in row-major order for both."""
+    """Return the node that computes an input if only this reader uses it and both describe it as packed; else None."""
     if entry is None or not entry[1].is_private or entry is not reader.inputs[0]:
         return None
     maker = entry[1].producer

@@ -73,7 +73,7 @@ class Context:
         self.queue = Queue(self.manager, self.gate, device.name, self._lost, asking)
         self.pipelines = Pipelines(device, self.manager, self.gate, named=self.named, late=self.compiles_late)
         self._process = os.getpid()
-        #: Limit on allocated bytes; None for the device's own.
+        #: Limit on allocated bytes; None: no limit but the device's memory.
         self.memory_limit = memory_limit()
         self._pools: dict[Use, Pool] = {}
         self._lock = threading.RLock()

@@ -58,10 +58,10 @@ def _steps(
         if step <= inside:
             return None
         inside += (size - 1) * step
-    # The outermost dimension takes a remainder too, which only a larger batch needs, so that both share a kernel
+    # The outermost dimension has a period too, although only larger batches need it, so that all batches share a kernel
     size, step, _ = dimensions[0]
     periods = [size * step] + [step for _, step, _ in dimensions]
-    # A remainder determines inner positions only if it is a multiple of the inner period
+    # The remainder by a period determines the positions in inner dimensions only if the period is a multiple of theirs
     used = max((index for index, (_, _, stride) in enumerate(dimensions) if stride != 0), default=0)
     if any(outer % inner for outer, inner in itertools.pairwise(periods[: used + 1])):
         return None

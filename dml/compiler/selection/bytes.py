@@ -140,7 +140,8 @@ def convolution_kernel(target: Target, sizes: WindowSizes, k: int) -> ByteKernel
 def finishes_in_a_loop(target: Target, together: int) -> bool:
     """Whether gemm/bytes.comp finishes four adjacent results in a loop, because each has a position of its own.
 
-    together: results in a stored word; 0 if they are stored singly. Unrolled, Mesa's compiler for Mali spilled six.
+    together: number of results in a stored word; 0 if they are stored one by one. Mesa's compiler for Mali spilled six
+    registers when the loop was unrolled.
     """
     return not together and has_fewest_registers(target)
 

@@ -158,7 +158,8 @@ BLOCKED_OUTPUTS: int = threshold("convolution.BLOCKED_OUTPUTS")
 
 
 def prefers_blocks(target: Target, sizes: WindowSizes, phases: int) -> bool:
-    """Whether a backward convolution of several phases goes by blocks. sizes: of a phase."""
+    """Whether a backward convolution is computed as one forward convolution with blocks of results as channels (see
+    ``in_blocks``), although it could be computed phase by phase. sizes: those of a phase."""
     return phases > 1 and sizes.groups == 1 and sizes.outputs <= BLOCKED_OUTPUTS and profile(target).slow_compiler
 
 
@@ -168,8 +169,9 @@ _BLOCKS_WEIGHTS = 4
 
 
 def goes_by_blocks(weights: int, copied: int) -> bool:
-    """Whether a backward convolution of too many phases is a forward one whose channels are blocks of results, with
-    ``copied`` weights: the general kernel reads each operand anew for each product."""
+    """Whether a backward convolution with too many phases is computed as one forward convolution with blocks of results
+    as channels, which takes ``copied`` weights; else the general kernel computes it, which loads both operands for
+    every product."""
     return copied <= _BLOCKS_WEIGHTS * weights
 
 

@@ -242,7 +242,7 @@ def _through_memory(
     return replace(tile, split_k=max(1, min(MOST_PARTS, k // shortest, enough // tiles)))
 
 
-#: Steps of k per part, where split-k parts count as workgroups in the choice of a tile.
+#: Number of steps of k per split-k part that the choice of a tile assumes when it counts parts as workgroups.
 PART_LIKE_A_TILE: int = threshold("gemm.PART_LIKE_A_TILE")
 
 

@@ -460,8 +460,8 @@ CPU_GROUPED_LENGTH: int = threshold("lines.CPU_GROUPED_LENGTH")
 
 
 def top_k_group(target: Target, length: int, k: int) -> int:
-    """Return the number of adjacent elements per group if the first ``k`` elements of a line are sought in its first k
-    groups; else 1.
+    """Return the size of a group of adjacent elements if the first ``k`` elements of a line are selected from the k
+    groups whose best elements come first; 1 if they are selected from the whole line.
 
     The root of length / k makes the number of groups equal to the number of elements in k groups.
     """

@@ -36,7 +36,7 @@ class Rounded:
     """Float64 values, and the largest error of float32 numbers in their place."""
 
     __slots__ = ("error", "value")
-    __array_ufunc__ = None  # so that NumPy leaves the operation with an array on the left to this class
+    __array_ufunc__ = None  # so that NumPy calls this class's reflected method if the left operand is an array
 
     def __init__(self, value: Any, error: Any = 0.0) -> None:
         self.value: Array = np.asarray(value, np.float64)

@@ -1,8 +1,8 @@
 """Scatters that DirectML lacks: with fewer updates than elements, or with updates reduced into the elements.
 
 A few updates are reduced by comparing every row with every index. Many are reduced one after the other within each
-column, or within parts of a column (spans). Very many of few columns are sorted by index first; then a scan within
-equal indices reduces them, and the last of each index writes the result.
+column, or within parts of a column (spans). Very many of few columns are sorted by index first; then a scan over each
+run of equal indices reduces them, and the run's last element is the result.
 """
 
 from __future__ import annotations

@@ -67,7 +67,8 @@ def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 @contextmanager
 def _listed_once() -> Iterator[None]:
-    """Let PyTorch list its composite operators once: it would do so for each namespace of operators, twice."""
+    """Make PyTorch list its composite operators only once. Otherwise it lists them twice for each namespace of
+    operators, which is slow."""
     from torch._export import utils
 
     getattr(utils, "_materialize_cpp_cia_ops", lambda: None)()
@@ -179,8 +180,8 @@ _ATTENTION = {torch.ops.aten.scaled_dot_product_attention.default}
 
 
 class _Words:
-    """Tells which nodes of an exported program ONNX can express, except those with random numbers, which ONNX's
-    operators draw from generators of their own."""
+    """Tells which nodes of an exported program ONNX can express. Nodes that draw random numbers are left out, since
+    ONNX's operators would draw other numbers."""
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: fx.Node) -> bool:
         if node.op != "call_function":
@@ -218,7 +219,7 @@ def _prepared_once(opset: int) -> Iterator[None]:
         unchanged = copy.copy(program)  # the exporter changes its graph
         unchanged._graph_module = copy.deepcopy(program.graph_module)
         for node, copied in zip(program.graph.nodes, unchanged.graph.nodes, strict=True):
-            copied.name = node.name  # where it is also a name of Python's, such as "input", the copy has another
+            copied.name = node.name  # copying renames nodes whose names are Python built-ins, such as "input"
         return unchanged
 
     registry = staticmethod(lambda *_, **__: kept)

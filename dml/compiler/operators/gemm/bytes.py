@@ -52,7 +52,8 @@ class Bytes:
         return self.operand.data_type == DML_TENSOR_DATA_TYPE_INT8
 
     def is_flipped(self, *, signed: bool) -> bool:
-        """Whether 128 is subtracted from each byte, for signed products, or added, for unsigned ones."""
+        """Whether the kernel flips the highest bit of each byte: to subtract 128 from unsigned bytes for signed
+        products, or to add 128 to signed bytes for unsigned products."""
         return signed != self.is_signed
 
     def has_point(self, *, signed: bool) -> bool:

@@ -130,7 +130,8 @@ def sum_type(result: Operand) -> tuple[str, enums.DML_TENSOR_DATA_TYPE]:
 
 
 def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Mapping[str, Operand]]]:
-    """Yield parts of the result, each as products along k that add up to it, small enough for bindings and loops."""
+    """Yield the parts of the result. Each part is a list of products over ranges of k whose sum it is; every product
+    fits the bindings and an invocation's loop."""
     result = operands["result"]
     space = (*result.sizes, operands["a"].sizes[-1])
     longest = longest_product(target, kernel_of(target, operands))
@@ -296,7 +297,7 @@ def _may_read_eights(kernel: ProductKernel, name: str) -> bool:
 
 
 def _each(kernel: ProductKernel) -> int:
-    """Return the duration of an invocation's step, in multiply-adds."""
+    """Return the multiply-adds that an invocation computes per step (``Dispatch.each``)."""
     together = kernel.depth * math.prod(kernel.tile) // kernel.workgroup
     return -(-together // MATRIX_UNITS) if isinstance(kernel, MatrixProduct) else together
 

@@ -130,8 +130,8 @@ def _stream(builder: ProgramBuilder, operands: dict[str, Operand], b: Blocks, fi
 
 
 def _binds(builder: ProgramBuilder, operands: Mapping[str, Operand]) -> bool:
-    """Whether the device has enough bindings for the operands, and each of them except b, or a copy of a, fits one
-    binding."""
+    """Whether a kernel can bind all operands: there are enough storage buffers, and a (or its copy), c, the result and
+    the indices fit one binding each."""
     *outer, k = operands["a"].sizes
     copy = 4 * math.prod(outer) * (k + 8)
     sizes = (operand.region.size for name, operand in operands.items() if name not in STACKED)
@@ -139,8 +139,8 @@ def _binds(builder: ProgramBuilder, operands: Mapping[str, Operand]) -> bool:
 
 
 def _parts(builder: ProgramBuilder, b: Blocks, c: Operand | None, result: Operand) -> Iterator[_Part]:
-    """Yield parts of the stack small enough to be bound, matrices or some of their rows, with c and the result's
-    columns; none if there is no such part."""
+    """Divide the stack into parts that fit a binding: some of the matrices, or some rows of each. Yield each part with
+    the columns of c and of the result that it computes; yield nothing if not even a row fits."""
     most, axes = builder.target.max_region, (0, 1)
     matrices, rows, _ = b.numbers.sizes
     extents = cut([b.numbers, *b.per_block], most, axes)

@@ -100,8 +100,8 @@ def fits(builder: ProgramBuilder, what: BoxKernel) -> bool:
 def in_planes(
     builder: ProgramBuilder, tensors: Mapping[str, Bound]
 ) -> Iterator[tuple[tuple[int, ...], dict[str, Bound]]]:
-    """Cut {N, C, ...} tensors along both dimensions into parts within a binding; with each part, yield its first image
-    and channel."""
+    """Cut {N, C, ...} tensors along N and C into parts that fit a binding; yield each part with its first image and
+    channel."""
     operands = [bound.operand for bound in tensors.values()]
     for start, part in in_places(operands, builder.target.max_region, PLANES):
         yield start, _of_operands(tensors, part)

@@ -253,7 +253,7 @@ def _in_spans(recurrence: Recurrence, steps: int, *, is_backward: bool) -> None:
 
 
 def _ending(builder: ProgramBuilder, state: CarriedState, sizes: RecurrenceSizes) -> CarriedState:
-    """Return the state with a temporary for its final value."""
+    """Return the state with a temporary to which its final value is written."""
     shape = (sizes.directions, sizes.batch, sizes.hidden)
     return replace(state, end=builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, shape))
 
@@ -300,7 +300,8 @@ def _constants(sizes: RecurrenceSizes, direction: DML_RECURRENT_NETWORK_DIRECTIO
         "STEPS": sizes.steps,
         "BATCH": sizes.batch,
         "DIRECTIONS": sizes.directions,
-        # Index of the backward direction: 1 of two, 0 if it is the only one, else an index that no direction has.
+        # Index of the backward direction: 1 if there are two directions, 0 if it is the only one, else an index that no
+        # direction has.
         "BACKWARD_DIRECTION": 1 if sizes.directions == 2 else 0 if direction == _BACKWARD else 2,
     }
 

@@ -77,7 +77,7 @@ class _DirectionSteps:
         return part(sums, 1, number * self.hidden, self.hidden)
 
     def units(self, parameters: Operand, number: int) -> Operand:
-        """Return a vector of parameters by unit, for every row."""
+        """Return parameters ``number`` of each unit (a bias or a peephole), broadcast to all rows."""
         return part(parameters, 0, number * self.hidden, self.hidden).broadcast((self.gates.sizes[1], self.hidden))
 
     def activated(self, function: int, x: Operand) -> Operand:

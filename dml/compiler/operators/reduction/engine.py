@@ -148,7 +148,8 @@ def _reduce_boxes(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
 
 
 def _combine(builder: ProgramBuilder, layout: ReductionLayout, what: Combination, planes: Sequence[Operand]) -> None:
-    """Combine partial results by the same monoid, applied to their words, as (partial results, kept dimensions)."""
+    """Reduce partial results {partial results, kept dimensions} to the results. planes: one tensor per word of an
+    accumulator."""
     sizes, inputs = planes[0].sizes, list(planes)
     places: list[Expression] = [VALUE] * len(layout.inputs)
     for i in sorted(layout.rows):
@@ -163,12 +164,12 @@ def _combine(builder: ProgramBuilder, layout: ReductionLayout, what: Combination
 
 
 def _plane(builder: ProgramBuilder, sizes: Sequence[int]) -> Operand:
-    """Return a temporary for one word of each partial result."""
+    """Return a temporary that holds one word of every partial result's accumulator."""
     return builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, sizes)
 
 
 def _packed(monoid: Monoid) -> list[Expression]:
-    """Return the accumulator as words."""
+    """Return one expression per word of the accumulator."""
     return [node(word, VALUE, glsl="uint") for word in monoid.pack]
 
 

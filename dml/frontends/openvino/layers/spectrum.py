@@ -105,7 +105,8 @@ def _first(x: Tensor, axis: int, count: int) -> Tensor:
 
 
 def _product(x: Tensor, axis: int, matrix: npt.NDArray[np.float64], parts: int) -> Tensor:
-    """Multiply the axis and the last dimension, merged, by a matrix; its columns are the new axis and ``parts``."""
+    """Merge an axis with the last dimension, multiply by a matrix, and divide the result's columns into the new axis
+    and a last dimension of ``parts``."""
     order = [dimension for dimension in range(x.rank - 1) if dimension != axis]
     turned = x.transpose(*order, axis, x.rank - 1)
     rows = prod(x.sizes[dimension] for dimension in order)

@@ -113,7 +113,8 @@ def qlinear_reduce_mean(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("QLinearConv", domain="com.microsoft")
 def qlinear_convolution_(node: OnnxNode) -> OnnxValue:
-    """Convolve as ONNX does, or with X and the result channels-last, as onnxruntime rewrites it for its own kernels."""
+    """Convolve quantized tensors. com.microsoft's operator, which onnxruntime's optimizer writes, may have X and the
+    result with channels last."""
     if not node.integer("channels_last", 0):
         return qlinear_convolution(node, node.input(0))
     return channels_last(qlinear_convolution(node, channels_first(node.input(0))))

@@ -235,8 +235,8 @@ class Device(DMLObject):
             self,
             program,
             "DML_GRAPH_DESC",
-            _seen_as(graph.input_fields, inputs),
-            _seen_as(graph.output_fields, outputs),
+            _seen_as(graph.input_fields, inputs, "inputs"),
+            _seen_as(graph.output_fields, outputs, "outputs"),
             is_graph=True,
             binds_late=self._binds_late(flags),
         )
@@ -336,20 +336,22 @@ def _buffer_size(size: int) -> int:
     return size
 
 
-def _seen_as(fields: Sequence[GraphField], tensors: Sequence[DML_BUFFER_TENSOR_DESC] | None) -> list[GraphField]:
+def _seen_as(
+    fields: Sequence[GraphField], tensors: Sequence[DML_BUFFER_TENSOR_DESC] | None, kind: str
+) -> list[GraphField]:
     """Return the fields with ``tensors`` as their descriptions, which must have as many bytes as the fields' own;
-    return the fields unchanged if ``tensors`` is None."""
+    return the fields unchanged if ``tensors`` is None. kind: "inputs" or "outputs", for an error."""
     if tensors is None:
         return list(fields)
     if len(tensors) != len(fields):
         raise DMLError(
-            f"Device.compile_graph: the graph has {len(fields)} such tensors, found {len(tensors)} descriptions"
+            f"Device.compile_graph: the graph has {len(fields)} {kind}, found descriptions of {len(tensors)}"
         )
     seen: list[GraphField] = []
     for (name, own), tensor in zip(fields, tensors, strict=True):
         if own is not None and own.TotalTensorSizeInBytes != tensor.TotalTensorSizeInBytes:
             raise DMLError(
-                f"Device.compile_graph: {name} has {own.TotalTensorSizeInBytes} bytes, its description "
+                f"Device.compile_graph: {name} has {own.TotalTensorSizeInBytes} bytes, its description gives "
                 f"{tensor.TotalTensorSizeInBytes}"
             )
         seen.append((name, None if own is None else tensor))

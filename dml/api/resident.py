@@ -81,18 +81,20 @@ class Resident:
         working, self._output_buffers = (compiled.shared or SharedMemory()).on(context)
         self._lock = working.lock
         islands = Islands(bound_regions(Space.TEMPORARY, program.dispatches))
-        with working.workplace() as workplace:
+        with working.working_set() as working_set:
             self._inputs = {
-                slot: workplace.mirror(size, Use.UPLOAD)
+                slot: working_set.mirror(size, Use.UPLOAD)
                 for slot, size in enumerate(program.inputs)
                 if size is not None and slot not in program.owned
             }
             self._outputs = {
-                slot: workplace.mirror(size, Use.READBACK)
+                slot: working_set.mirror(size, Use.READBACK)
                 for slot, size in enumerate(program.outputs)
                 if size is not None
             }
-            self._temporaries = Arena(context, islands, [workplace.buffer(end - start) for start, end in islands.spans])
+            self._temporaries = Arena(
+                context, islands, [working_set.buffer(end - start) for start, end in islands.spans]
+            )
         self._known = [name for name, _ in compiled.input_fields]
         self._names = set(self._known)
         #: Each input field's name, and its number of arrays if it takes a sequence.

@@ -130,7 +130,7 @@ class ProgramBuilder:
     def scratch(self, size: int) -> Region:
         """Like ``temporary``, for ``size`` bytes."""
         if self._initializes:
-            return self.program.persist(size)
+            return self.program.reserve(size)
         self.program.temporaries += 1
         return Region(Space.TEMPORARY, self.program.temporaries - 1, 0, size)
 

@@ -116,7 +116,7 @@ class _DataTypes(dict[DML_TENSOR_DATA_TYPE, DataType]):
     """Rows by data type. Raises DMLError for one without a row."""
 
     def __missing__(self, data_type: DML_TENSOR_DATA_TYPE) -> DataType:
-        raise DMLError(f"no kernel can hold elements of tensor data type {data_type!r}", HRESULT.E_INVALIDARG)
+        raise DMLError(f"no kernel computes with tensor data type {data_type!r}", HRESULT.E_INVALIDARG)
 
 
 _ROWS = (

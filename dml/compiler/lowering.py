@@ -202,7 +202,7 @@ def compile_operator(desc: OperatorDesc, target: Target) -> Program:
         size = tensor.TotalTensorSizeInBytes or 0
         slots.append(size)
         if space is Space.INPUT and tensor.owned_by_dml:
-            region = program.own(index, size)
+            region = program.reserve_owned(index, size)
         else:
             region = Region(space, index, 0, size)
         return Operand.of(tensor, region)

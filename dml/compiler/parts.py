@@ -60,14 +60,14 @@ def cut(operands: Sequence[Operand], most: int, axes: Sequence[int]) -> tuple[in
             continue
         elements = (most - 2 * VECTOR) * 8 // DATA_TYPES[operand.data_type].bits
         steps = operand.steps
-        while (reach := _reach(operand, extents)) > elements:
+        while (reach := _spanned_elements(operand, extents)) > elements:
             possible = [axis for axis in axes if extents[axis] > 1 and steps[axis]]
             if not possible:
                 return None
             axis = max(possible, key=lambda axis: (extents[axis] - 1) * abs(steps[axis]))
             excess = -(-(reach - elements) // abs(steps[axis]))
             extents[axis] = max(1, extents[axis] - excess)
-    return tuple(_even(sizes[axis], extents[axis], _vector_step(operands, axis)) for axis in axes)
+    return tuple(_even_extent(sizes[axis], extents[axis], _vector_step(operands, axis)) for axis in axes)
 
 
 def in_ranges(operands: Sequence[Operand], most: int) -> list[tuple[int, Box]]:
@@ -115,7 +115,7 @@ def in_reach(
         if size == 1 or not can_fit or fits(box):
             yield box, *part(box)
             continue
-        half = _even(size, -(-size // 2), _vector_step(results, axis))
+        half = _even_extent(size, -(-size // 2), _vector_step(results, axis))
         for begin, count in ((start + half, size - half), (start, half)):
             pending.append((*box[:axis], (begin, count), *box[axis + 1 :]))
 
@@ -221,7 +221,7 @@ def _spanned(operand: Operand, first: int, end: int) -> tuple[Region, int]:
     return operand.region._replace(offset=operand.region.offset + start, size=stop - start), start * 8 // bits
 
 
-def _reach(operand: Operand, extents: dict[int, int]) -> int:
+def _spanned_elements(operand: Operand, extents: dict[int, int]) -> int:
     """Return how many elements lie between the first and the last element of a part, both included."""
     sizes = (extents.get(axis, size) for axis, size in enumerate(operand.sizes))
     return sum((size - 1) * abs(step) for size, step in zip(sizes, operand.steps, strict=True)) + 1
@@ -233,7 +233,7 @@ def _vector_step(operands: Sequence[Operand], axis: int) -> int:
     return max(VECTOR_BITS // math.gcd(VECTOR_BITS, bits) for bits in moved)
 
 
-def _even(size: int, most: int, step: int) -> int:
+def _even_extent(size: int, most: int, step: int) -> int:
     """Return the extent of equal parts of at most ``most``, in multiples of ``step`` if possible."""
     if most >= size:
         return size

@@ -312,13 +312,13 @@ class Program:
     dispatches: list[Dispatch] = field(default_factory=list)
     is_placed: bool = True
 
-    def own(self, slot: int, size: int) -> Region:
-        """Reserve a place in the persistent resource for the owned input in ``slot``."""
-        self.owned[slot] = self.persist(size)
+    def reserve_owned(self, slot: int, size: int) -> Region:
+        """Reserve a region of the persistent resource for the owned input in ``slot``."""
+        self.owned[slot] = self.reserve(size)
         return self.owned[slot]
 
-    def persist(self, size: int) -> Region:
-        """Reserve a place in the persistent resource for a tensor."""
+    def reserve(self, size: int) -> Region:
+        """Reserve a region of the persistent resource."""
         region = Region(Space.PERSISTENT, 0, self.persistent_size, size)
         self.persistent_size += -(-size // REGION_ALIGNMENT) * REGION_ALIGNMENT
         return region

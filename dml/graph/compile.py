@@ -83,7 +83,7 @@ class _Compiler:
         for index, value in enumerate(graph.inputs):
             program.inputs.append(value.size or None)
             if index in graph.owned:
-                self.regions[value] = program.own(index, value.size)
+                self.regions[value] = program.reserve_owned(index, value.size)
             elif value.size:
                 self.regions[value] = Region(Space.INPUT, index, 0, value.size)
         for _, tensor in graph.output_fields:
@@ -288,9 +288,9 @@ class _Compiler:
         assert seen is not None
         self._apply(builder, node.epilogue, written, [seen, *extra_operands])
 
-    def _attention(self, of: Scores) -> None:
+    def _attention(self, attention: Scores) -> None:
         """Compute an attention for some matrices of its scores at a time."""
-        nodes = (of.product, of.softmax, of.mixed)
+        nodes = (attention.product, attention.softmax, attention.mixed)
         builders = [ProgramBuilder(self.program, self.target) for _ in nodes]
         for node, builder in zip(nodes, builders, strict=True):
             builder.node, builder.nodes = node.label, node.numbers
@@ -303,30 +303,30 @@ class _Compiler:
         assert isinstance(softmax, SOFTMAX)
         assert isinstance(mixed, DML_GEMM_OPERATOR_DESC)
         ends = [self._operands(node, builder) for node, builder in zip(nodes, builders, strict=True)]
-        extra = self._extra_operands(of.product)
-        whole = packed_tensor(of.tensor.DataType, of.sizes(of.tensor.Sizes))
+        extra = self._extra_operands(attention.product)
+        whole = packed_tensor(attention.tensor.DataType, attention.sizes(attention.tensor.Sizes))
 
         def part(operand: OperandOrArray, batch: tuple[int, ...], first: int) -> Operand | None:
             assert not isinstance(operand, tuple)
-            return None if operand is None else of.part(operand, batch, first)
+            return None if operand is None else attention.part(operand, batch, first)
 
-        for first in of.firsts():
+        for first in attention.firsts():
             scores, weights = (Operand.of(whole, b.scratch(whole.TotalTensorSizeInBytes)) for b in builders[:2])
             batch = product.OutputTensor.Sizes[:-2]
             own: dict[str, OperandOrArray] = {}
             own = {name: part(operand, batch, first) for name, operand in ends[0].items() if name != "OutputTensor"}
-            output = packed_tensor(product.OutputTensor.DataType, of.sizes(product.OutputTensor.Sizes))
-            if of.product.epilogue is None:
+            output = packed_tensor(product.OutputTensor.DataType, attention.sizes(product.OutputTensor.Sizes))
+            if attention.product.epilogue is None:
                 self._lower(product, builders[0], own | {"OutputTensor": reshaped(scores, output.Sizes)})
             else:
-                added = [of.part(operand, of.tensor.Sizes[:-2], first) for operand in extra]
-                self._with_epilogue(of.product, builders[0], own, output, scores, added)
-            sizes = of.sizes(softmax.InputTensor.Sizes)
+                added = [attention.part(operand, attention.tensor.Sizes[:-2], first) for operand in extra]
+                self._with_epilogue(attention.product, builders[0], own, output, scores, added)
+            sizes = attention.sizes(softmax.InputTensor.Sizes)
             seen = {"InputTensor": reshaped(scores, sizes), "OutputTensor": reshaped(weights, sizes)}
             self._lower(softmax, builders[1], seen)
             batch = mixed.OutputTensor.Sizes[:-2]
             own = {name: part(operand, batch, first) for name, operand in ends[2].items() if name != "ATensor"}
-            own["ATensor"] = reshaped(weights, of.sizes(mixed.ATensor.Sizes))
+            own["ATensor"] = reshaped(weights, attention.sizes(mixed.ATensor.Sizes))
             self._lower(mixed, builders[2], own)
 
     def _lower(self, desc: OperatorDesc, builder: ProgramBuilder, operands: Mapping[str, OperandOrArray]) -> None:

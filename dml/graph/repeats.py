@@ -32,7 +32,7 @@ def read_unrepeated(graph: Graph) -> None:
     found: dict[Value, _Repeat] = {}
     for node in graph.nodes:
         if node.expression is not None:
-            _find(node, found)
+            _find_repeat(node, found)
         elif found and isinstance(node.desc, DML_GEMM_OPERATOR_DESC):
             for place in range(2):
                 _multiply(node, place, found)
@@ -56,7 +56,7 @@ class _Repeat:
     sources: list[_Entry]
 
 
-def _find(node: Node, found: dict[Value, _Repeat]) -> None:
+def _find_repeat(node: Node, found: dict[Value, _Repeat]) -> None:
     """Add an element-wise node to ``found`` if its inputs all repeat along the same dimension, or part of one."""
     ((port, result),) = filter(None, node.outputs)
     entries = [entry for entry in node.inputs if entry is not None]
@@ -93,13 +93,13 @@ def _original(entry: _Entry, found: dict[Value, _Repeat]) -> tuple[list[_Parts],
     port, value = entry
     if value in found:
         for source in found[value].sources:
-            parts = _through(source[0].tensor, port.tensor)
+            parts = _strides_through_copy(source[0].tensor, port.tensor)
             if parts is not None:
                 return parts, (Port(port.name, port.item, source[0].tensor), source[1])
     return [[pair] for pair in zip(port.tensor.Sizes, port.tensor.strides, strict=True)], entry
 
 
-def _through(copied: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> list[_Parts] | None:
+def _strides_through_copy(copied: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> list[_Parts] | None:
     """Return the sizes and strides with which a copy's reader can read the original; None if there are none."""
     sizes, (steps,) = merge_dimensions(copied.Sizes, [copied.strides])
     packed = packed_strides(sizes)
@@ -174,7 +174,7 @@ def _multiply(node: Node, place: int, found: dict[Value, _Repeat]) -> None:
         sizes = tuple(size for size, _ in chain(batch, *whole[-2:]))
         views.append(_viewed(given, sizes, strides))
     *inputs, output = views
-    _reads(node, inputs)
+    _set_inputs(node, inputs)
     assert output is not None
     node.outputs = [output]
     tensors = {view[0].name: view[0].tensor for view in views if view is not None}
@@ -200,7 +200,7 @@ def _attend(node: Node, desc: _MULTIHEAD, found: dict[Value, _Repeat]) -> None:
     if count is None or more:
         return
     views = {name: own[0] for name, own in shared.items() if own is not None}
-    _reads(node, [(entries | views).get(name) for name in DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC.input_names])
+    _set_inputs(node, [(entries | views).get(name) for name in DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC.input_names])
     node.own_inputs = len(node.inputs)
     fields = {info.name: getattr(desc, info.name) for info in desc.fields_info if info.name != "HeadCount"}
     fields |= {name: view[0].tensor for name, view in views.items()}
@@ -211,7 +211,7 @@ def _attend(node: Node, desc: _MULTIHEAD, found: dict[Value, _Repeat]) -> None:
 def _shared_heads(entry: _Entry, heads: int, found: dict[Value, _Repeat]) -> tuple[_Entry, int] | None:
     """Return keys or values {..., head * element} without repeated heads, and the number of heads."""
     for source in found[entry[1]].sources if entry[1] in found else ():
-        parts = _through(source[0].tensor, entry[0].tensor)
+        parts = _strides_through_copy(source[0].tensor, entry[0].tensor)
         if parts is None or len(parts[-1]) < 2 or any(len(own) > 1 for own in parts[:-1]):
             continue
         *outer, (each, repeat), (size, step) = parts[-1]
@@ -223,7 +223,7 @@ def _shared_heads(entry: _Entry, heads: int, found: dict[Value, _Repeat]) -> tup
     return None
 
 
-def _reads(node: Node, inputs: Sequence[_Entry | None]) -> None:
+def _set_inputs(node: Node, inputs: Sequence[_Entry | None]) -> None:
     """Replace a node's inputs."""
     for _, value in filter(None, node.inputs):
         value.consumers = [reader for reader in value.consumers if reader[0] is not node]
@@ -241,7 +241,7 @@ def _read_nodes(nodes: Sequence[Node], found: dict[Value, _Repeat]) -> list[Node
         for one in (node, small[node]) if node in small else (node,):
             ((_, value), *_) = filter(None, one.outputs)
             if one in optional and not value.consumers and not value.outputs:
-                _reads(one, ())
+                _set_inputs(one, ())
             else:
                 left.append(one)
     return left[::-1]

@@ -55,12 +55,12 @@ def many_scores(graph: Graph, target: Target) -> dict[Node, Scores]:
 
 
 def _scores(mixed: Node, target: Target) -> Scores | None:
-    softmax = _maker(mixed, mixed.inputs[0])
+    softmax = _sole_producer(mixed, mixed.inputs[0])
     desc = mixed.desc
     assert isinstance(desc, DML_GEMM_OPERATOR_DESC)
     if softmax is None or not isinstance(softmax.desc, SOFTMAX) or mixed.epilogue is not None:
         return None
-    product = _maker(softmax, softmax.inputs[0])
+    product = _sole_producer(softmax, softmax.inputs[0])
     if product is None or not isinstance(product.desc, DML_GEMM_OPERATOR_DESC) or softmax.epilogue is not None:
         return None
     scores, weights = product.result[0].tensor, softmax.result[0].tensor
@@ -85,7 +85,7 @@ def _scores(mixed: Node, target: Target) -> Scores | None:
     return None if together == count or 4 * together < most else Scores(product, softmax, mixed, together)
 
 
-def _maker(reader: Node, entry: tuple[Port, Value] | None) -> Node | None:
+def _sole_producer(reader: Node, entry: tuple[Port, Value] | None) -> Node | None:
     """Return the node that computes an input if only this reader uses it and both describe it as packed; else None."""
     if entry is None or not entry[1].is_private or entry is not reader.inputs[0]:
         return None

@@ -76,7 +76,7 @@ void main() {
     coordinates(0u, at);
 #endif
 #if B_IN_PARTS
-    if (!b_held(at)) return;  // the whole workgroup returns
+    if (!b_is_bound(at)) return;  // the whole workgroup returns
 #endif
 
     // Rows and columns beyond the edges repeat the last ones; their sums are not stored.

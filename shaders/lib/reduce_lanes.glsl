@@ -21,13 +21,13 @@
 #elif LANES > SUBGROUP
 #define IN_SUBGROUPS(NAME, TYPE, COMBINE) \
     shared TYPE NAME##_each[WORKGROUP / SUBGROUP]; \
-    TYPE NAME##_near(TYPE value) { \
+    TYPE NAME##_in_subgroup(TYPE value) { \
         [[unroll]] for (uint k = 1u; k < SUBGROUP; k *= 2u) value = COMBINE(value, subgroupShuffleXor(value, k)); \
         return value; \
     }
 #define FROM_SUBGROUPS(NAME, COMBINE) \
     if (fills_subgroups()) { \
-        value = NAME##_near(value); \
+        value = NAME##_in_subgroup(value); \
         if (gl_SubgroupInvocationID == 0u) NAME##_each[gl_SubgroupID] = value; \
         barrier(); \
         LANES_READ([[unroll]], NAME##_each, gl_SubgroupID & ~(LANES / SUBGROUP - 1u), LANES / SUBGROUP, 1u, COMBINE) \
@@ -35,11 +35,11 @@
     }
 #else
 #define IN_SUBGROUPS(NAME, TYPE, COMBINE) \
-    TYPE NAME##_near(TYPE value) { \
+    TYPE NAME##_in_subgroup(TYPE value) { \
         [[unroll]] for (uint k = 1u; k < LANES; k *= 2u) value = COMBINE(value, subgroupShuffleXor(value, k)); \
         return value; \
     }
-#define FROM_SUBGROUPS(NAME, COMBINE) if (fills_subgroups()) return NAME##_near(value);
+#define FROM_SUBGROUPS(NAME, COMBINE) if (fills_subgroups()) return NAME##_in_subgroup(value);
 #endif
 #if LANES > 32
 #define LANES_REDUCTION(NAME, TYPE, COMBINE) \

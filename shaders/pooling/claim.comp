@@ -19,8 +19,8 @@ void main() {
     i = NUMBER + c[0] * NUMBER_0 + c[1] * NUMBER_1 + c[2] * NUMBER_2 + c[3] * NUMBER_3;
     uint at = 0u;
     for (uint k = TUPLE; k > 0u; --k) {
-        uint coordinate = index % extent(k - 1u) - first(k - 1u);
-        if (coordinate >= held(k - 1u)) return;
+        uint coordinate = index % extent(k - 1u) - part_start(k - 1u);
+        if (coordinate >= part_size(k - 1u)) return;
         at += coordinate * pitch(k - 1u);
         index /= extent(k - 1u);
     }

@@ -205,7 +205,7 @@ def test_a_volatile_persistent_resource(device: dml.Device) -> None:
         commands.execute()
         assert read(out) == [1 + number]
     table.bind_persistent_resource(dml.DML_BUFFER_BINDING(device.create_buffer(size)))
-    with pytest.raises(dml.DMLError, match="in which it was not initialized"):
+    with pytest.raises(dml.DMLError, match="before an initializer of the operator wrote it"):
         commands.execute()
 
 

@@ -50,7 +50,8 @@ class Program:
 
     def refuses(self, commands: Any) -> None:
         message = (
-            r": ELEMENT_WISE_ADD reads its persistent resource \(bytes 0 to 256\), in which it was not initialized"
+            r": ELEMENT_WISE_ADD reads its persistent resource \(bytes 0 to 256\) before an initializer of "
+            "the operator wrote it"
         )
         for run in (commands.execute, commands.profile):
             with pytest.raises(dml.DMLError, match=message):

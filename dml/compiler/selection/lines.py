@@ -247,7 +247,7 @@ HELD_STEPS: int = threshold("lines.HELD_STEPS")
 #: Once FEW_HOLDERS invocations share a row, each may hold up to MOST_HELD_STEPS steps.
 FEW_HOLDERS, MOST_HELD_STEPS = 128, 8
 #: Candidate steps for `dml tune`; 0: rows are not held.
-HELD_MANNERS = (2, 4, 8, 0)
+HELD_STEPS_CANDIDATES = (2, 4, 8, 0)
 #: HELD_COUNTS: step counts that kernels are built for. MOST_HELD: maximum elements per invocation; 80 fit the 128
 #: registers that each of 512 invocations of a multiprocessor has. HELD_OF_REGISTERS: share of the registers for held
 #: elements. (Group norm of 10 x 64 x 64 has rows of 40,960 elements.)
@@ -277,7 +277,7 @@ class HeldRows:
 
 
 @dataclass(frozen=True)
-class HeldManner:
+class HeldRowsChoice:
     """Tunable choice for rows held in registers. steps: maximum steps per invocation while few invocations share a row;
     0 if rows are not held."""
 
@@ -293,10 +293,16 @@ def held_rows(target: Target, length: int, unit: int, *, segmented: bool = False
     if _held(target, length, unit, HELD_STEPS, segmented) is None:
         return None
 
-    def manners() -> list[HeldManner]:
-        return [HeldManner(each) for each in HELD_MANNERS if not each or _held(target, length, unit, each, segmented)]
+    def candidates() -> list[HeldRowsChoice]:
+        return [
+            HeldRowsChoice(each)
+            for each in HELD_STEPS_CANDIDATES
+            if not each or _held(target, length, unit, each, segmented)
+        ]
 
-    found = tuned(target, "rows", lambda: f"{at_least(length)} elements by {unit}", HeldManner(HELD_STEPS), manners)
+    found = tuned(
+        target, "rows", lambda: f"{at_least(length)} elements by {unit}", HeldRowsChoice(HELD_STEPS), candidates
+    )
     return _held(target, length, unit, found.steps, segmented) if found.steps else None
 
 

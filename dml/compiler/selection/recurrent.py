@@ -132,9 +132,9 @@ def recurrence_cut(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
 
 
 @dataclass(frozen=True)
-class RecurrenceManner:
-    """Tunable part of a RecurrenceCut: sums in slices or by matrix products, or else rows per workgroup, units per
-    invocation, resident weights."""
+class RecurrenceChoice:
+    """The part of a RecurrenceCut that tuning may choose: sums in slices, or by matrix products, or else the rows per
+    workgroup, the units per invocation, and whether weights are resident."""
 
     slices: bool = False
     rows: int = 0
@@ -171,17 +171,17 @@ def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     else:
         rows = min(_MOST_ROWS, -(-sizes.batch * sizes.directions // _FEWEST_GROUPS), sizes.batch)
 
-    def manner(rows: int, resident: bool) -> RecurrenceManner:
+    def choice(rows: int, resident: bool) -> RecurrenceChoice:
         units = UNITS_OF_MANY_ROWS if rows > 4 else max(1, PRODUCTS_OF_FEW_ROWS // sizes.gates)
-        return RecurrenceManner(False, 1 << (rows - 1).bit_length(), units, resident)
+        return RecurrenceChoice(False, 1 << (rows - 1).bit_length(), units, resident)
 
-    def others() -> list[RecurrenceManner]:
-        found = [manner(rows, held) for rows in (1, 2, 4, 8) for held in {False, may_hold}]
-        return [*found, RecurrenceManner(multiplied=True)] if may_multiply else found
+    def others() -> list[RecurrenceChoice]:
+        found = [choice(rows, held) for rows in (1, 2, 4, 8) for held in {False, may_hold}]
+        return [*found, RecurrenceChoice(multiplied=True)] if may_multiply else found
 
     may_multiply = sizes.hidden % _UNITS_OF_PRODUCTS == 0 and sizes.batch > _MOST_ROWS
     is_multiplied = may_multiply and weights * sizes.batch >= MULTIPLIED_WORK
-    rule = RecurrenceManner(multiplied=True) if is_multiplied else manner(rows, may_hold)
+    rule = RecurrenceChoice(multiplied=True) if is_multiplied else choice(rows, may_hold)
     found = tuned(target, "recurrent", lambda: _work(sizes), rule, others)
     if found.multiplied:
         workgroup = min(_MOST_INVOCATIONS, -(-sizes.fours // _VECTOR) * _VECTOR)
@@ -207,11 +207,11 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     dispatch, whose invocations read the state from a buffer."""
     in_slices = fitting_rows < 1 or sizes.hidden > LARGEST_STATE_OF_A_WORKGROUP
 
-    def others() -> list[RecurrenceManner]:
-        found = [RecurrenceManner(slices=True)]
+    def others() -> list[RecurrenceChoice]:
+        found = [RecurrenceChoice(slices=True)]
         if fitting_rows >= 1 and sizes.hidden <= _MOST_STATE_OF_A_GPUS_WORKGROUP:
             rows = [rows for rows in (1, 2, 4) if rows <= _MOST_ROWS_OF_GPUS and rows < 2 * sizes.batch]
-            found += [RecurrenceManner(False, each, units) for each in rows for units in (1, 2)]
+            found += [RecurrenceChoice(False, each, units) for each in rows for units in (1, 2)]
         return found
 
     # Rows share a workgroup only if there are many.
@@ -222,7 +222,7 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     workgroup = min(_MOST_INVOCATIONS_OF_GPUS, target.max_workgroup_invocations, wide)
     if not profile(target).shares_memory:
         return _cut(sizes, True, workgroup, 1, rows, fitting_rows, resident=False)
-    rule = RecurrenceManner(slices=True) if in_slices else RecurrenceManner(False, rows, _MOST_UNITS_OF_GPUS)
+    rule = RecurrenceChoice(slices=True) if in_slices else RecurrenceChoice(False, rows, _MOST_UNITS_OF_GPUS)
     found = tuned(target, "recurrent", lambda: _work(sizes), rule, others)
     if found.slices:
         return _cut_in_slices(target, sizes)

@@ -67,9 +67,9 @@ def _levels(values: Values, sizes: tuple[int, ...], low: float, high: float) -> 
     return np.where(values.rng.random(sizes) < 1 / 3, np.floor(levels) + 0.5, levels)
 
 
-def _with_edges(values: Values, of: Tensor, array: Any) -> Any:
+def _with_edges(values: Values, tensor: Tensor, array: Any) -> Any:
     """Return the array; for edge values, any numbers of the tensor's type replace a third of it."""
-    return np.where(values.rng.random(of.Sizes) < 0.3, values.fill(of), array) if values.edges else array
+    return np.where(values.rng.random(tensor.Sizes) < 0.3, values.fill(tensor), array) if values.edges else array
 
 
 def _quantize_inputs(desc: Any, values: Values) -> Inputs:
@@ -166,9 +166,9 @@ subject(
 # --- with a scale and a zero point per element: each step of the equations is a float32 operation ---------------------
 
 
-def _any(values: Values, of: Tensor) -> Any:
+def _any(values: Values, tensor: Tensor) -> Any:
     """Return integers over the whole range of their type; the edge values are the range's limits."""
-    return _with_edges(values, of, any_integers(values, of))
+    return _with_edges(values, tensor, any_integers(values, tensor))
 
 
 def _fields(choice: Choice, floats: Any, integers: Any) -> dict[str, Any]:

@@ -239,7 +239,9 @@ class Session:
         for name, sources in bindings.items():
             if name not in ready.inputs and name not in ready.outputs:
                 known = ", ".join([*ready.inputs, *ready.outputs])
-                raise DMLError(f"{sources[0].path if sources else name}: the model has no {name!r}; there are {known}")
+                raise DMLError(
+                    f"{sources[0].path if sources else name}: the model has no input or output {name!r}; it has {known}"
+                )
             if len(sources) != 1:
                 raise DMLError(f"bindings.{name}: takes 1 resource, found {len(sources)}")
             if name in ready.inputs:

@@ -236,7 +236,7 @@ def _source(value: Json, resources: dict[str, Resource]) -> DxSource:
         value.fail("an elementOffset into values of mixed types needs 'elementSizeInBytes'")
     last = elements + value.unsigned_member("elementCount", bits=64)
     if last * width > found.size and not found.deferred:
-        value.fail(f"ends at byte {last * width} of a resource of {found.size}")
+        value.fail(f"ends at byte {last * width}, beyond the resource's {found.size} bytes")
     return DxSource(found, elements * width, value.path, sizes)
 
 

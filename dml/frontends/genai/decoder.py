@@ -85,9 +85,12 @@ class Decoder:
         outputs = config.section("model.decoder.outputs")
         self.ids = str(given.get("input_ids", "input_ids"))
         self.logits = str(outputs.get("logits", "logits"))
-        for name, known in ((self.ids, prepared.inputs), (self.logits, prepared.outputs)):
+        for side, name, known in (
+            ("input", self.ids, prepared.inputs),
+            ("output", self.logits, prepared.outputs),
+        ):
             if name not in known:
-                raise DMLError(f"{config.file('model.decoder')}: has no {name!r}; it has {', '.join(known)}")
+                raise DMLError(f"{config.file('model.decoder')}: has no {side} {name!r}; it has {', '.join(known)}")
         if any(node.op_type == "PagedAttention" for node in prepared.model.graph.node):
             raise DMLError(
                 f"{config.file('model.decoder')}: paged attention is not supported; build the folder without "
@@ -133,7 +136,10 @@ class Decoder:
                 width = size // 2 if past in narrow and isinstance(size, int) else size
                 count, each = (sizes[1] or heads, sizes[3] or width) if len(sizes) == 4 else (None, None)
                 if not (isinstance(count, int) and isinstance(each, int) and min(count, each) > 0):
-                    raise DMLError(f"{past}: heads and their size are not in genai_config.json: {count}, {each}")
+                    raise DMLError(
+                        f"{past}: neither its shape nor genai_config.json gives the number and size of its heads, "
+                        f"found {count} and {each}"
+                    )
                 try:
                     data_type_of(stored_dtype(self.types[past]))
                 except DMLError:

@@ -251,7 +251,7 @@ def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -
 
     def parameter(context: IrContext) -> IrValue:
         if context.layer.id not in given:
-            raise context.error("nothing outside gives its value")
+            raise context.error("it is a parameter of a body, to which the layer gives no value")
         return given[context.layer.id]
 
     def result(context: IrContext) -> None:

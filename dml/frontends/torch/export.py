@@ -179,7 +179,7 @@ _CHECKS = {
 _ATTENTION = {torch.ops.aten.scaled_dot_product_attention.default}
 
 
-class _Words:
+class _ExpressibleNodes:
     """Tells which nodes of an exported program ONNX can express. Nodes that draw random numbers are left out, since
     ONNX's operators would draw other numbers."""
 
@@ -284,7 +284,7 @@ def parts(program: ExportedProgram) -> tuple[fx.GraphModule, list[str], list[str
             module.graph.erase_node(node)
     module.graph.eliminate_dead_code()
     # For one operator, transfers to the device would cost more than they save.
-    partitioner = CapabilityBasedPartitioner(module, _Words(), allows_single_node_partition=False)
+    partitioner = CapabilityBasedPartitioner(module, _ExpressibleNodes(), allows_single_node_partition=False)
     fused = partitioner.partition_and_fuse()
     names = [str(node.target) for node in fused.graph.find_nodes(op="call_module")]
     left = sorted({str(node.target) for node in fused.graph.nodes if isinstance(node.target, OpOverload)})

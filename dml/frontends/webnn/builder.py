@@ -120,7 +120,7 @@ class MLGraphBuilder(
         self.require_open("build")
         where = "MLGraphBuilder.build"
         if not outputs:
-            raise DMLError(f"{where}: needs an output")
+            raise DMLError(f"{where}: needs at least one output")
         for name, operand in outputs.items():
             if not name:
                 raise DMLError(f"{where}: an output's name must not be empty")

@@ -13,7 +13,7 @@ from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.convolution.geometry import three
 from dml.compiler.operators.convolution.windows import WindowedSum
-from dml.compiler.operators.gemm.layout import quads, with_rows_of_fours
+from dml.compiler.operators.gemm.layout import vector_direction, with_aligned_rows
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand, fast_replace
 from dml.compiler.scalar import Constant, Expression
@@ -74,7 +74,7 @@ def _weights_at_points(builder: ProgramBuilder, sums: WindowedSum) -> Operand:
 def _input_at_points(builder: ProgramBuilder, sums: WindowedSum, grid: WinogradGrid) -> Operand:
     """Return the transformed input {point, tile, input channel}."""
     sizes = (WINOGRAD_POINTS, grid.count, sums.x.sizes[1])
-    points = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    points = with_aligned_rows(builder, DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     builder.dispatch(
         "convolution/winograd_input.comp",
         {"x": read(sums.x), "result": write(points)},
@@ -92,7 +92,7 @@ def _results_of_points(
     """Transform products {point, tile, output channel} into results."""
     emitted = emit(finish, ["float"], "finish")
     whole_words = DATA_TYPES[sums.result.data_type].bits == 32
-    rows = quads(sums.result, store=True) == "row" and (stores_fours(builder.target) or not whole_words)
+    rows = vector_direction(sums.result, store=True) == "row" and (stores_fours(builder.target) or not whole_words)
     rows = rows and sums.windows.dilations[2] == 1
     wide = rows and whole_words
     tensors = {"products": read(products), "result": write(sums.result, vector=wide)}

@@ -13,7 +13,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm.layout import quads, readable, transposed, with_rows_of_fours
+from dml.compiler.operators.gemm.layout import readable, transposed, vector_direction, with_aligned_rows
 from dml.compiler.operators.gemm.matmul import (
     ProductFinish,
     StackPart,
@@ -195,9 +195,9 @@ def streams(builder: ProgramBuilder, b: Blocks, m: int) -> bool:
 
 def streamable(builder: ProgramBuilder, a: Operand) -> Operand:
     """Return a, or a copy whose rows ``stream`` reads four elements at a time."""
-    if quads(a) == "row":
+    if vector_direction(a) == "row":
         return a
-    copy = with_rows_of_fours(builder, enums.DML_TENSOR_DATA_TYPE_FLOAT32, a.sizes)
+    copy = with_aligned_rows(builder, enums.DML_TENSOR_DATA_TYPE_FLOAT32, a.sizes)
     apply(builder, Leaf(0), copy, [a])
     return copy
 
@@ -233,10 +233,10 @@ def stream(
     tensors["b"] = read(operands["b"], vector=whole)
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": 0, **stored_defines(b.numbers, b.zeros)}
     defines |= {"BATCHED": int(indices is not None), "B_IN_PARTS": int(stack is not None)}
-    eights = a.data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16 and quads(operands["a"], of=8) == "row"
+    eights = a.data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16 and vector_direction(operands["a"], count=8) == "row"
     eights = eights and isinstance(kernel, VectorProduct)
     for name in ("a", "result"):
-        own, wide = matrix_defines(name, operands[name], quads(operands[name], store=name == "result"))
+        own, wide = matrix_defines(name, operands[name], vector_direction(operands[name], store=name == "result"))
         defines |= own
         tensors[name] = (write if name == "result" else read)(operands[name], vector=wide or (name == "a" and eights))
     defines |= {

@@ -15,7 +15,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import Bound, read, write
-from dml.compiler.operators.gemm.layout import quads, transposed
+from dml.compiler.operators.gemm.layout import transposed, vector_direction
 from dml.compiler.operators.gemm.matmul import matrix_code, merge_batch
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
@@ -112,7 +112,7 @@ def product_of_bytes(
     operands |= {f"extra{index}": operand.broadcast(result.sizes) for index, operand in enumerate(extra_operands)}
     operands = merge_batch(operands)
     result = operands["result"]
-    fours = quads(result, store=True) == "row"
+    fours = vector_direction(result, store=True) == "row"
     row = DATA_TYPES[result.data_type]
     if row.bits < 16:
         fours = result.strides[-1] == 1 and _is_multiple((result.base, result.sizes[-1], *result.strides[:-1]), 4)
@@ -207,8 +207,8 @@ def _kernel_defines(target: Target, kernel: ByteKernel) -> tuple[str, dict[str, 
             return "gemm/bytes_matrix.comp", {**defines, **own, **shape, "HALF_VECTORS": int(kernel.shape[2] < VECTOR)}
 
 
-def _is_multiple(numbers: Sequence[int], of: int) -> bool:
-    return not any(number % of for number in numbers)
+def _is_multiple(numbers: Sequence[int], divisor: int) -> bool:
+    return not any(number % divisor for number in numbers)
 
 
 def _filled(k: int) -> int:

@@ -13,7 +13,7 @@ from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.float_modes import half_arithmetic
 from dml.compiler.kernels.kinds import X
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed, without_collisions
+from dml.compiler.operators.gemm.layout import in_eights, readable, transposed, vector_direction, without_collisions
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
@@ -213,10 +213,10 @@ def kernel_of(
         sizes,
         a_along_columns=_along(target, "a", operands) == "column",
         b_along_k=along_k,
-        b_per_vector=per_vector if quads(b, of=per_vector) == ("column" if along_k else "row") else 0,
+        b_per_vector=per_vector if vector_direction(b, count=per_vector) == ("column" if along_k else "row") else 0,
         float16=float16,
-        halves=float16 and all(quads(factor, of=8) for factor in read_so),
-        singles=not any(map(quads, factors)),
+        halves=float16 and all(vector_direction(factor, count=8) for factor in read_so),
+        singles=not any(map(vector_direction, factors)),
         stored=is_stored(operands),
     )
 
@@ -308,7 +308,7 @@ def _along(target: Target, name: str, operands: Mapping[str, Operand]) -> str | 
     whole_words = DATA_TYPES[operand.data_type].bits == 32
     if (name == "a" or (is_result and whole_words)) and has_any_rows(target, sizes_of(operands)):
         return None
-    return quads(operand, store=is_result)
+    return vector_direction(operand, store=is_result)
 
 
 def merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
@@ -328,7 +328,7 @@ def matrix_code(operands: Mapping[str, Operand], *, in_parts: bool = False) -> s
     matrix.
 
     With ``indices``, one per batch element, b, its scales and its zero points are stacks of matrices (see stacks.py).
-    in_parts: also return b_held(at): whether the bound part of the stack includes a batch element's matrix.
+    in_parts: also return b_is_bound(at): whether the bound part of the stack includes a batch element's matrix.
     """
     stacked = STACKED if "indices" in operands else ()
     batch = max(operand.rank for operand in operands.values()) - 2
@@ -359,7 +359,7 @@ def _stack_code(*, in_parts: bool) -> list[str]:
         f"    return index{first};",
         "}",
     ]
-    return [*lines, "bool b_held(uint at[1]) { return stacked(at) < b_SIZE_0; }"] if in_parts else lines
+    return [*lines, "bool b_is_bound(uint at[1]) { return stacked(at) < b_SIZE_0; }"] if in_parts else lines
 
 
 def stack_constants(stack: StackPart | None) -> dict[str, Constant]:
@@ -487,7 +487,7 @@ def _dispatch(
         vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
         vector |= name != "result" and isinstance(kernel, MatrixProduct | FewMatrixProduct)
         if _may_read_eights(kernel, name):
-            eights = is_half(operand) and quads(operand, of=8) == ("row" if name == "a" else "column")
+            eights = is_half(operand) and vector_direction(operand, count=8) == ("row" if name == "a" else "column")
             defines[f"{name.upper()}_EIGHTS"] = int(eights)
             vector |= eights
         tensors[name] = (write if name == "result" else read)(operand, vector=vector)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.operators.gemm.blocks import Blocks, products_of_blocks, stream, streamable, streams
-from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed
+from dml.compiler.operators.gemm.layout import in_eights, readable, transposed, vector_direction
 from dml.compiler.operators.gemm.matmul import (
     STACKED,
     ProductFinish,
@@ -94,7 +94,7 @@ def _multiply(builder: ProgramBuilder, operands: dict[str, Operand], b: Blocks, 
     a, result = operands["a"], operands["result"]
     target, (m, n), k = builder.target, result.sizes[-2:], a.sizes[-1]
     on_matrices = is_half(a) and is_half(b.numbers) and multiplies_on_matrices(target, m, n, k)
-    is_packed = quads(b.numbers, of=8 if on_matrices else 4) is not None
+    is_packed = vector_direction(b.numbers, count=8 if on_matrices else 4) is not None
     if is_better_transposed(target, sizes_of(operands)):
         return False
     if not is_packed and (on_matrices or is_worth_packing(target, m, known=False)):

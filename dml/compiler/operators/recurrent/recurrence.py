@@ -18,7 +18,7 @@ from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import lower
 from dml.compiler.operators.activation.functions import activate
-from dml.compiler.operators.gemm.layout import in_rows, quads, transposed
+from dml.compiler.operators.gemm.layout import in_rows, transposed, vector_direction
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.operators.movement.views import drop, part
 from dml.compiler.operators.recurrent.cells import Cell
@@ -312,7 +312,7 @@ def _defines(builder: ProgramBuilder, cell: Cell, sizes: RecurrenceSizes, cut: R
         cut.multiplied
         and sequence is not None
         and sequence.data_type == DML_TENSOR_DATA_TYPE_FLOAT32
-        and quads(sequence, store=True) == "row"
+        and vector_direction(sequence, store=True) == "row"
     )
     return {
         "SEQUENCE_WIDE": int(wide),

@@ -248,7 +248,7 @@ def check_tensor(
     if any(size < 0 for size in tensor.dims):
         raise DMLError(f"{where}: a dimension is negative, found {tuple(tensor.dims)}")
     if tensor.HasField("segment"):
-        raise DMLError(f"{where}: it is a segment of a tensor; a tensor must be whole")
+        raise DMLError(f"{where}: it is a segment of a tensor; segments are not supported")
     count = prod(tensor.dims)
     if tensor.data_type == onnx.TensorProto.STRING:
         if len(tensor.string_data) != count:

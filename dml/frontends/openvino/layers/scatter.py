@@ -45,7 +45,7 @@ def scatter_nd_update(c: IrContext) -> IrValue:
         return op.scatter_nd(x, indices, updates)
     depth = indices.sizes[-1]
     if depth > x.rank:
-        raise c.error(f"indices of sizes {indices.sizes} do not point into data of sizes {x.sizes}")
+        raise c.error(f"the last size of indices must be at most {x.rank}, found sizes {indices.sizes}")
     count, each = indices.desc.element_count // depth, prod(x.sizes[depth:])
     if updates.desc.element_count != count * each:
         raise c.error(f"updates of sizes {updates.sizes} do not fit indices {indices.sizes} and data {x.sizes}")

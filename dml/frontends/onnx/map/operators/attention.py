@@ -238,7 +238,9 @@ def _self_attention(
     heads = node.integer("num_heads", 1, least=1)
     sizes = node.each("qkv_hidden_sizes", 3, width // 3)
     if min(sizes) < heads or sum(sizes) != width or any(size % heads for size in sizes):
-        raise DMLError(f"qkv_hidden_sizes {sizes} are not multiples of {heads} heads that add up to {width}")
+        raise DMLError(
+            f"qkv_hidden_sizes must be multiples of num_heads = {heads} and add up to {width}, found {sizes}"
+        )
     names = ("QueryTensor", "KeyTensor", "ValueTensor")
     fields: dict[str, Any] = dict(zip(names, slices(projected, 2, sizes), strict=True))
     before, count = node.optional(past, rank=5), 0

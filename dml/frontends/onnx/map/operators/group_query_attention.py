@@ -192,7 +192,10 @@ def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
     size = query.shape[2] // (heads + 2 * key_heads)
     widths = [heads * size, key_heads * size, key_heads * size]
     if not size or sum(widths) != query.shape[2]:
-        raise DMLError(f"a query of shape {query.shape} does not hold {heads} and twice {key_heads} heads")
+        raise DMLError(
+            f"a packed query must hold {heads} heads of queries and {key_heads} each of keys and values, found shape "
+            f"{query.shape}"
+        )
     return slices(query, 2, widths)
 
 

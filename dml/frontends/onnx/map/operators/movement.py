@@ -211,7 +211,7 @@ def gather_nd(node: OnnxNode) -> OnnxValue:
     x, indices = node.input(0), node.input(1, least=1)
     batch = node.integer("batch_dims", 0, least=0)
     if indices.shape[-1] == 0 or batch + indices.shape[-1] > x.rank:
-        raise DMLError(f"indices of shape {indices.shape} do not point into a tensor of shape {x.shape}")
+        raise DMLError(f"the last size of indices must be from 1 to {x.rank - batch}, found shape {indices.shape}")
     shape = (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])
     return applied(op.gather_nd, x, shape, indices, batch)
 
@@ -311,7 +311,7 @@ def one_hot(node: OnnxNode) -> OnnxValue:
     """One-hot encode. Indices from -depth to -1 count from the end; other invalid indices yield only the off value."""
     indices, values = node.input(0), node.input(2)
     depth = whole(node.single(1))
-    node.check(values.size == 2, f"values must be two, found shape {values.shape}")
+    node.check(values.size == 2, f"values must hold two numbers, found shape {values.shape}")
     axis = checked_axis(node.integer("axis", -1), indices.rank + 1)
     shape = with_axis(indices.shape, axis, depth)
     if not prod(shape):

@@ -97,7 +97,10 @@ def qlinear_where(node: OnnxNode) -> OnnxValue:
 @onnx_op("QLinearConcat", domain="com.microsoft")
 def qlinear_concat(node: OnnxNode) -> OnnxValue:
     """Concatenate. Inputs: the result's scale and zero point, then tensor, scale and zero point of each part."""
-    node.check(len(node.inputs) > 2 and len(node.inputs) % 3 == 2, f"takes 2 and 3 n inputs, found {len(node.inputs)}")
+    node.check(
+        len(node.inputs) > 2 and len(node.inputs) % 3 == 2,
+        f"takes 2 inputs and 3 for each part, found {len(node.inputs)}",
+    )
     parts = [_real(node, index) for index in range(2, len(node.inputs), 3)]
     axis = node.axis("axis", 0, parts[0].rank)
     check_joins(node, parts, axis)

@@ -39,7 +39,7 @@ class OnnxRecurrence:
         self.batch_first = node.integer("layout", 0, least=0, most=1) == 1
         x, (w, r) = node.input(0), weights or (node.input(1), node.input(2))
         if x.rank != 3 or w.rank != 3 or r.rank != 3:
-            raise DMLError("X, W and R must have rank 3")
+            raise DMLError(f"X, W and R must have rank 3, found shapes {x.shape}, {w.shape} and {r.shape}")
         self.dtype = x.dtype
         self.x = transpose(x, (1, 0, 2)) if self.batch_first else x
         self.steps, self.batch, size = self.x.shape
@@ -107,7 +107,7 @@ class OnnxRecurrence:
         count = len(defaults) * self.directions
         names = [name.decode() for name in attributes.get("activations", ())] or list(defaults) * self.directions
         if len(names) != count:
-            raise DMLError(f"activations must be {count}, found {len(names)}")
+            raise DMLError(f"activations must have {count} names, found {len(names)}")
         return recurrent_activations(
             names, attributes.get("activation_alpha", ()), attributes.get("activation_beta", ())
         )

@@ -321,7 +321,7 @@ class ProgramBuilder:
     ) -> None:
         """Add a dispatch of a kernel that ends in "lib/for_each.glsl", over ``units`` units.
 
-        rounds: ``steps`` of one unit; the rest as for ``dispatch``.
+        rounds: the steps of one unit. The other parameters are those of ``dispatch``.
         """
         walk = unit_walk(self.target, units, rounds, code.count("\n"))
         self.dispatch(

@@ -81,7 +81,7 @@ class DataType:
 
     @cached_property
     def significand(self) -> int:
-        """Bits of its exact integers: it represents every integer of this many bits."""
+        """The number of bits up to which it represents every integer exactly."""
         if self.is_floating:
             return int(ml_dtypes.finfo(self.dtype).nmant) + 1
         return int(self.highest).bit_length()

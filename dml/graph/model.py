@@ -275,8 +275,8 @@ def _by_levels(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _tensor_of_constant(value: Value) -> DML_BUFFER_TENSOR_DESC:
-    """Return a description for a constant that is a graph output, since constants have only bytes: the tensor of the
-    first node that reads it packed, else a UINT8 tensor."""
+    """Return a description for a constant that is a graph output. A constant is only bytes, so this is the description
+    by which the first node reads it without gaps; a UINT8 tensor if no node does."""
     for node, index in value.consumers:
         entry = node.inputs[index]
         if entry is not None and entry[0].tensor.is_packed:

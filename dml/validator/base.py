@@ -284,7 +284,7 @@ class Check:
             self._fusable(f"{field}[{index}]", activation)
 
     def _fusable_since(self, kind: DML_OPERATOR_TYPE) -> DML_FEATURE_LEVEL:
-        """Return the first level at which an activation can be fused here."""
+        """Return the first level at which this operator can fuse an activation."""
         since = operator_introduced(kind)
         return max(ALSO_FUSABLE.get(self.desc.OPERATOR_TYPE, {}).get(kind, since), since)
 

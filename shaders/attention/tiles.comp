@@ -22,8 +22,9 @@ shared vec4 weights[ROWS_TILE * WEIGHTS_ROW];
 shared vec4 exchanged[ROWS_TILE * SHARES];
 shared uint row_begins[ROWS_TILE];
 
-// A workgroup stages COUNT rows of WIDTH elements in units. MINE: the number of an invocation's units. PLACE: the row of
-// its n-th unit, and the unit's index there: the same for all of its units if rows divide the workgroup.
+// A workgroup stages COUNT rows of WIDTH elements in units. MINE: the number of an invocation's units. PLACE: the row
+// of an invocation's n-th unit, and the unit's index in that row. The index is the same for all units of an invocation
+// if the units of a row divide the workgroup.
 #define UNITS(T, WIDTH) ((WIDTH) / T##_UNIT)
 #define MINE(T, COUNT, WIDTH) (((COUNT) * UNITS(T, WIDTH) + WORKGROUP - 1u) / WORKGROUP)
 #define PLACE(T, WIDTH, n) \

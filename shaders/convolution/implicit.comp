@@ -299,7 +299,8 @@ void main() {
                                                     result_encode_at(e + p + 1u, finish(four[p + 1u])) << 16);
                 }
 #elif PLACES_FIRST
-                // One after the other: Mali G52 spilled 20 registers for a Sigmoid of FLOAT16.
+                // Positions are finished one after the other: else Mali G52 spilled 20 registers for a Sigmoid of
+                // FLOAT16.
                 [[dont_unroll]] for (uint p = 0u; p < 4u && n + p < PLACES; ++p) {
                     SUM sum = four[0];
                     uint at = to[0];

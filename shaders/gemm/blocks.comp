@@ -29,7 +29,7 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 
 // Returns four of the eight adjacent numbers with index e in a part of a vector: those at even (parity 0) or at odd
 // positions (parity 1). 2^BITS is added to each: its bits become the upper bits of a mantissa, without a conversion.
-// Numbers of 4 and 8 bits become halves, two at a time, which devices widen at once.
+// Numbers of 4 and 8 bits become halves, two at a time, which devices convert together.
 vec4 four_numbers(uvec4 vector, uint part, uint e, uint parity) {
     uint first = part * (4u / PARTS) + 8u * e / PER_WORD, word = vector[first];
     if (BITS == 2u) {

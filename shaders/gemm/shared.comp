@@ -307,8 +307,8 @@ void main() {
     keep_a(raw_a);
     keep_b(raw_b);
     barrier();
-    // The last slab overlaps the one before it, so that it is whole, too, if its vectors along k are aligned then. Else
-    // the rest is loaded after the loop, whose last loads are those of its last slab again.
+    // If end is a multiple of four, the last slab begins early enough to be whole: it overlaps the one before it. Else
+    // the remaining steps are loaded after the loop, whose last loads repeat the loads of its last slab.
     bool overlaps = end % 4u == 0u;
     uint last = end - TILE_K - (overlaps ? 0u : (end - begin) % TILE_K);
     for (; k0 + TILE_K <= end; k0 += TILE_K) {

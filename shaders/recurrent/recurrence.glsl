@@ -25,7 +25,7 @@
 
 uint direction, first_row, tile_of_group;
 // The last product's results. Loops over several cells are not unrolled, since each cell's arithmetic is long. A loop
-// over one is: else NVIDIA's driver keeps its products in memory.
+// over one cell is unrolled, since NVIDIA's driver would else keep its products in memory.
 #if ONE_CELL
 #define EACH_CELL [[unroll]]
 #else

@@ -282,8 +282,8 @@ def _few(target: Target, attention: AttentionShape) -> AttentionFew:
 
 #: Tiles for matrix units, best first: rows, keys, matrices per subgroup along the rows.
 MATRIX_TILES: tuple[tuple[int, int, int], ...] = threshold("attention.MATRIX_TILES")
-#: Tiles for scores held in registers, by the largest head size they serve; rows and keys count matrices. At 128 columns
-#: 32 or more keys spill; fewer keys are unmeasured candidates for `dml tune`.
+#: Tiles for scores held in registers, by the largest head size they serve; rows and keys are numbers of matrices. At
+#: 128 columns 32 or more keys spill; fewer keys are unmeasured candidates for `dml tune`.
 REGISTER_TILES: dict[int, tuple[tuple[int, int, int], ...]] = threshold(
     "attention.REGISTER_TILES", lambda tiles: {int(columns): tuple(map(tuple, ways)) for columns, ways in tiles.items()}
 )

@@ -249,8 +249,8 @@ PART_LIKE_A_TILE: int = threshold("gemm.PART_LIKE_A_TILE")
 def _fed_by_k(
     target: Target, tiles: Sequence[tuple[MatrixProduct, int]], m: int, n: int, k: int, batch: int
 ) -> MatrixProduct:
-    """Return the first (largest) tile that makes enough workgroups, counting split-k parts where m and n fill the tile;
-    else the last."""
+    """Return the first (largest) tile with enough workgroups; the last tile if there is none. If m and n fill a tile,
+    its parts of k count as workgroups, too."""
     split_k = max(1, min(MOST_PARTS, k // PART_LIKE_A_TILE))
     for tile, enough in tiles:
         fills = m >= tile.rows and n >= tile.columns

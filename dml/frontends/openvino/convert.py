@@ -135,7 +135,7 @@ class IrContext:
         return found
 
     def stored(self, index: int) -> Any:
-        """Return an input's value; a constant that stays compressed as such."""
+        """Return an input's value. A constant that stays compressed is returned in its compressed form."""
         if index >= len(self.given):
             raise self.error(f"input {index} is missing")
         return self.given[index]

@@ -232,7 +232,7 @@ def _prepared_once(opset: int) -> Iterator[None]:
 
 @cache
 def _exporters_table(opset: int) -> frozenset[Any] | None:
-    """Return PyTorch's operators that the exporter decomposes; None where this version of PyTorch does not tell."""
+    """Return PyTorch's operators that the exporter decomposes; None if this version of PyTorch has no such table."""
     try:
         from torch.onnx._internal.exporter import _decomp
 

@@ -125,8 +125,9 @@ def _mark(
     """Write to ``winners``, for each position, 1 + the number of its last update, or 0 if it has none. The previous
     contents are cleared.
 
-    winners, indices: viewed over the updates' sizes. numbers: strides of the update index over those sizes, from
-    ``first`` on. box: the range of positions in ``winners``; None if it has all.
+    winners, indices: viewed over the updates' sizes. numbers: strides that give an update's number from its coordinates
+    in those sizes. first: the number of the first update. box: the range of positions in ``winners``; None if it has
+    all.
     """
     winners, numbered, indices = merge(winners, winners.view(winners.sizes, numbers, -winners.base), indices)
     extents, pitches, code = indexed(dimensions)

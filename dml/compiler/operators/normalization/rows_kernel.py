@@ -62,7 +62,7 @@ class RowOperands:
 
     @property
     def vectors(self) -> int:
-        """Vectors of x per step; 0 if it takes elements singly."""
+        """Vectors of x per step; 0 if x is read one element at a time."""
         return self.unit // DATA_TYPES[self.x.data_type].per_vector if self.unit > 1 else 0
 
     @cached_property

@@ -66,7 +66,7 @@ def each_result(builder: ProgramBuilder, box_kernel: BoxKernel) -> None:
 def _in_windows(builder: ProgramBuilder, box_kernel: BoxKernel) -> Iterator[BoxKernel]:
     """Yield parts of the result with the part of the source that their windows read.
 
-    BEFORE_d and WHOLE_d: the source's elements before it along each axis, and the source's size.
+    BEFORE_d and WHOLE_d: along each axis, the number of the source's elements before the part, and the source's size.
     """
     others = {name: bound for name, bound in box_kernel.tensors.items() if name != "source"}
     source = box_kernel.tensors["source"]

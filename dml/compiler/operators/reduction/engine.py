@@ -132,7 +132,7 @@ def _reduce_boxes(
     """Reduce boxes of the reduced dimensions one by one, then their partial results."""
     sizes = layout.reduced_sizes
     axes = range(layout.kept, layout.rank)
-    # The partial results of one result are contiguous, so that they can be split by results.
+    # The partial sums of a result are contiguous, so a tensor too large for one binding is split between results.
     shape = (*layout.kept_sizes, len(parts))
     planes = [_plane(builder, shape) for _ in combination.monoid.pack]
     strides = packed_strides(shape)

@@ -45,7 +45,7 @@ ModelSource = Any  # str | os.PathLike[str] | bytes | onnx.ModelProto
 
 
 def load_model(source: ModelSource) -> Any:
-    """Load and check a ModelProto, given by path, serialized bytes or itself, with external data read in.
+    """Load and check a model, given as a path, as serialized bytes or as a ModelProto. External data are read in.
 
     Raises DMLError for any fault. External data needs a path: it must be in the model's folder.
     """

@@ -90,7 +90,8 @@ layer("ReduceLogicalAnd")(partial(_logical, function=enums.DML_REDUCE_FUNCTION_M
 layer("ReduceLogicalOr")(partial(_logical, function=enums.DML_REDUCE_FUNCTION_MAX))
 
 
-#: Data types without sums and products -> a type for each. A result beyond a narrow type is its nearest number.
+#: Function -> the type in which it is computed for data types that lack it. A result outside the range of a narrow type
+#: becomes the nearest number in it.
 _WIDER = {
     enums.DML_REDUCE_FUNCTION_SUM: enums.DML_TENSOR_DATA_TYPE_INT32,
     enums.DML_REDUCE_FUNCTION_L1: enums.DML_TENSOR_DATA_TYPE_INT32,

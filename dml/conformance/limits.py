@@ -98,7 +98,7 @@ class Limit:
         return Expected(values, self.ulp[half], self.absolute[half] + absolute, self.why, tight=tight)
 
     def keeping(self, tight: Limit) -> Limit:
-        """Return this limit with a tight one inside it."""
+        """Return this limit together with a tight one."""
         return replace(self, tight=tight)
 
     def and_then(self, other: Limit) -> Limit:

@@ -33,7 +33,7 @@ CPU_FEW_ROWS: int = threshold("bytes.CPU_FEW_ROWS")
 
 @dataclass(frozen=True)
 class DotProduct(BlockTile):
-    """gemm/bytes.comp."""
+    """A product by gemm/bytes.comp."""
 
     @property
     def shared_bytes(self) -> int:
@@ -42,7 +42,7 @@ class DotProduct(BlockTile):
 
 @dataclass(frozen=True)
 class DotRows(SlicedTile):
-    """gemm/bytes_rows.comp."""
+    """A product by gemm/bytes_rows.comp."""
 
     @property
     def tile_k(self) -> int:
@@ -52,7 +52,7 @@ class DotRows(SlicedTile):
 
 @dataclass(frozen=True)
 class ByteMatrixProduct(MatrixTile):
-    """gemm/bytes_matrix.comp."""
+    """A product by gemm/bytes_matrix.comp."""
 
     @property
     def shared_bytes(self) -> int:
@@ -63,7 +63,7 @@ class ByteMatrixProduct(MatrixTile):
 
 @dataclass(frozen=True)
 class TiledBytes(LaneTile):
-    """gemm/bytes_tiled.comp."""
+    """A product by gemm/bytes_tiled.comp."""
 
     tile_k: int = VECTOR
 

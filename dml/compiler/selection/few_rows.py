@@ -31,7 +31,7 @@ def enough_groups(target: Target) -> int:
 
 @dataclass(frozen=True)
 class VectorProduct:
-    """gemm/vector.comp: ``slices`` invocations split the products of each of ``lanes`` times ``columns`` columns.
+    """A product by gemm/vector.comp: ``slices`` invocations share each of ``lanes`` times ``columns`` columns.
 
     along_k: a vector of b holds elements that are adjacent along k, else ``columns`` adjacent columns. per_vector:
     elements of a vector. split_k: parts of k, each with its own workgroups. unroll: steps per loop iteration.
@@ -65,8 +65,8 @@ class VectorProduct:
 
 @dataclass(frozen=True)
 class FewMatrixProduct:
-    """gemm/few_matrix.comp: ``subgroups`` subgroups share the products of ``matrices`` matrices of columns, ``tile_k``
-    steps of k each.
+    """A product by gemm/few_matrix.comp: ``subgroups`` subgroups share ``matrices`` matrices of columns, and each takes
+    ``tile_k`` steps of k at a time.
 
     shape: (m, n, k) of a matrix; m are columns of the result and n its rows. split_k: parts of k, as in
     SharedProduct.

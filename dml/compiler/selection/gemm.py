@@ -67,7 +67,7 @@ _PART_OF_K = 16
 
 @dataclass(frozen=True)
 class NarrowProduct(SlicedTile):
-    """gemm/narrow.comp: ``slices`` invocations share the products of each of ``lanes`` columns.
+    """A product by gemm/narrow.comp: ``slices`` invocations share the products of each of ``lanes`` columns.
 
     k_first: adjacent invocations take adjacent k, else adjacent columns.
     """
@@ -82,8 +82,10 @@ class NarrowProduct(SlicedTile):
 
 @dataclass(frozen=True)
 class SharedProduct(BlockTile):
-    """gemm/shared.comp, through shared memory. split_k: parts of k, each with its own workgroups. half_steps:
-    see selection.product_tiles."""
+    """A product by gemm/shared.comp, through shared memory.
+
+    split_k: parts of k, each with its own workgroups. half_steps: see selection.product_tiles.
+    """
 
     split_k: int = 1
     half_steps: int = 0
@@ -97,7 +99,7 @@ class SharedProduct(BlockTile):
 
 @dataclass(frozen=True)
 class MatrixProduct(MatrixTile):
-    """gemm/cooperative.comp. split_k: parts of k. band: number of rows of tiles that are computed at the same time."""
+    """A product by gemm/cooperative.comp. split_k: parts of k. band: rows of tiles computed at the same time."""
 
     split_k: int = 1
     band: int = 8

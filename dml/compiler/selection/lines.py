@@ -460,8 +460,8 @@ def top_k_sharing(target: Target, lines: int, length: int, k: int) -> BlockShari
     return _sorted(target, block)
 
 
-#: Minimum number of elements per selected one for which CPU drivers first select groups by their first elements, if
-#: more than MOST_SELECTED are.
+#: Minimum number of elements of a line per selected element for which CPU drivers first select groups, by the first
+#: element of each, if more than MOST_SELECTED elements are selected.
 CPU_GROUPED_LENGTH: int = threshold("lines.CPU_GROUPED_LENGTH")
 
 

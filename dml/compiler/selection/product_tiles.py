@@ -170,7 +170,8 @@ def fits(target: Target, tile: ProductTile) -> bool:
 
 
 def first_of_enough(target: Target, tiles: Sequence[tuple[_Tile, int]], m: int, n: int, batch: int) -> _Tile:
-    """Return the first (largest) tile of which m x n has enough to fill the device; if none does, the last.
+    """Return the first (largest) tile that divides m x n into enough tiles to fill the device; the last one if there is
+    none.
 
     Only for whole tiles is ``enough`` scaled to the device's cores: tiles at an edge would be mostly empty on any
     device.

@@ -42,7 +42,7 @@ _COLUMNS = 256
 
 @dataclass(frozen=True)
 class ColumnsProduct(LaneTile):
-    """gemm/blocks_columns.comp."""
+    """A product by gemm/blocks_columns.comp."""
 
 
 def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int) -> bool:

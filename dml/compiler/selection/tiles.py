@@ -70,7 +70,7 @@ _FEWEST_GROUPS = 8
 
 @dataclass(frozen=True)
 class TiledProduct(LaneTile):
-    """gemm/tiled.comp."""
+    """A product by gemm/tiled.comp."""
 
     #: Whether the lanes, a subgroup of _SHARING, each read different rows of a and share them.
     shares_rows: bool = False

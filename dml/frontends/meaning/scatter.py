@@ -30,7 +30,7 @@ _ORDERED = tuple(
 )
 #: Maximum number of comparisons of rows with indices.
 _PAIRS = 2**20
-#: Maximum updates of a column to reduce one after the other if the columns do not fill a device.
+#: Maximum number of a column's updates that are reduced one after the other, where the columns do not fill a device.
 _SPAN = 2**14
 #: Number of columns that fill a device.
 _COLUMNS = 64

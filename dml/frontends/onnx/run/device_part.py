@@ -51,7 +51,8 @@ class Result:
 
 
 class OnnxPlan:
-    """A model compiled for input shapes: the graph, and the outputs that need it. The rest of the trace is not kept."""
+    """A model compiled for input shapes: its graph, and how to return its outputs. The rest of the trace is not
+    kept."""
 
     def __init__(self, trace: Trace, outputs: Mapping[str, Any], shared: SharedMemory | None = None) -> None:
         self.guards: list[Guard] = trace.guards

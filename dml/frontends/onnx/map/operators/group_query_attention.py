@@ -158,9 +158,8 @@ def _attended(
 
 
 def over_cache(node: OnnxNode, heads: int, present: Shape, **fields: Any) -> dict[str, OnnxValue]:
-    """Attend with DirectML's operator; return its outputs by name. heads: number of the query's. present: sizes of the
-    present keys and values {B, M, P, H}. fields: inputs, with QueryTensor {B, S, N H}, and the mask's type.
-    """
+    """Attend with DirectML's operator; return its outputs by name. heads: number of query heads. present: sizes of the
+    present keys and values {B, M, P, H}. fields: inputs, with QueryTensor {B, S, N H}, and the mask's type."""
     query: OnnxValue = fields["QueryTensor"]
     _, key_heads, _, size = present
     return emit(

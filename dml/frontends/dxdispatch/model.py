@@ -32,7 +32,8 @@ _FILES = {"onnx": ".onnx", "dmlserializedgraph": ".bin"}
 
 @dataclass(frozen=True)
 class DxSource:
-    """A binding of a resource from byte ``offset`` on. path: its location in the file. shape: for an ONNX model."""
+    """A binding of a resource from byte ``offset`` on. path: the binding's location in the file. shape: that of the
+    array, for an ONNX model."""
 
     resource: Resource
     offset: int

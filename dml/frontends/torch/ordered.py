@@ -1,4 +1,5 @@
-"""Decompositions of operators that ONNX lacks: orders, running products, and pairs of elements."""
+"""Decompositions of operators that ONNX lacks: sorting and searching, running products, and functions of two
+elements."""
 
 from __future__ import annotations
 

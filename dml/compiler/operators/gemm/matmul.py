@@ -43,7 +43,7 @@ STACKED = ("b", "scales", "zeros")
 
 @dataclass(frozen=True)
 class StackPart:
-    """A part of a stack of ``matrices`` matrices: those from ``first`` on, which one dispatch binds."""
+    """The matrices of a stack that one dispatch binds: ``matrices`` of them, from number ``first`` on."""
 
     first: int
     matrices: int

@@ -24,7 +24,7 @@ void main() {
         at += coordinate * pitch(k - 1u);
         index /= extent(k - 1u);
     }
-    index = index == 0u ? at : 0xffffffffu;  // what is left is above 0 if the index was beyond the output
+    index = index == 0u ? at : 0xffffffffu;  // an index that is not 0 now was beyond the output
 #endif
     if (index < winner_SIZE_0) atomicMax(winner_data[push_.winner_OFFSET + index], i + 1u);
 }

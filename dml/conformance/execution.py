@@ -379,11 +379,7 @@ def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer | DML_BUFFER_BINDI
 
 
 def _judged(
-    outcome: Outcome,
-    start: float,
-    compiled: CompiledOperator,
-    case: CaseData,
-    found: Sequence[npt.NDArray[np.uint8]],
+    outcome: Outcome, start: float, compiled: CompiledOperator, case: CaseData, found: Sequence[npt.NDArray[np.uint8]]
 ) -> Outcome:
     reports: list[dict[str, Any]] = []
     histogram = np.zeros(6, np.int64)

@@ -282,12 +282,7 @@ def _shared_heads(operand: Operand, key_heads: int) -> Operand:
 
 
 def _softmax(
-    desc: _Attention,
-    builder: ProgramBuilder,
-    scores: Operand,
-    mask: Operand | None,
-    lengths: Operand | None,
-    new: int,
+    desc: _Attention, builder: ProgramBuilder, scores: Operand, mask: Operand | None, lengths: Operand | None, new: int
 ) -> Operand:
     """Mask the scores and return their softmax along keys. new: number of keys that are not past ones."""
     batch, heads, queries, keys = scores.sizes

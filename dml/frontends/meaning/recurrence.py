@@ -59,11 +59,7 @@ class RecurrentLayer:
     @property
     def options(self) -> dict[str, Any]:
         """The attributes that the three operators share."""
-        return {
-            "activations": self.activations,
-            "direction": self.direction,
-            "steps_together": self.steps_together,
-        }
+        return {"activations": self.activations, "direction": self.direction, "steps_together": self.steps_together}
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:

@@ -82,8 +82,7 @@ class IrContext:
     def tensor(self, index: int, *, least: int = 0) -> Tensor:
         """Return an input as a tensor of the graph. least: the minimum rank."""
         found = self.as_tensor(self.value(index))
-        if found.rank < least:
-            raise self.error(f"input {index} must have at least rank {least}, found sizes {found.sizes}")
+        self.check(found.rank >= least, f"input {index} must have at least rank {least}, found sizes {found.sizes}")
         return found
 
     def as_tensor(self, value: IrValue) -> Tensor:
@@ -108,8 +107,7 @@ class IrContext:
     def single(self, index: int) -> Any:
         """Return the first number of a constant input. Raises DMLError if the input is empty."""
         numbers = np.ravel(self.known(index))
-        if not numbers.size:
-            raise self.error(f"input {index} must hold a number, found an empty constant")
+        self.check(numbers.size > 0, f"input {index} must hold a number, found an empty constant")
         return numbers[0]
 
     def integer(self, index: int) -> int:
@@ -130,14 +128,12 @@ class IrContext:
     def each(self, name: str, count: int, default: int) -> list[int]:
         """Return an attribute of ``count`` integers; if the attribute is absent or empty, each is the default."""
         found = self.layer.integers(name) or [default] * count
-        if len(found) != count:
-            raise self.error(f"attribute {name} must have {count} items, found {found}")
+        self.check(len(found) == count, f"attribute {name} must have {count} items, found {found}")
         return found
 
     def stored(self, index: int) -> Any:
         """Return an input's value; a constant that stays compressed as such."""
-        if index >= len(self.given):
-            raise self.error(f"input {index} is missing")
+        self.check(index < len(self.given), f"input {index} is missing")
         return self.given[index]
 
     def value(self, index: int) -> IrValue:
@@ -162,6 +158,11 @@ class IrContext:
     def converted(self, value: Tensor, index: int = 0) -> Tensor:
         """Cast the value to the data type of an output."""
         return as_type(value, device_type(self.layer.outputs[index].dtype))
+
+    def check(self, holds: bool, rule: str) -> None:
+        """Raise DMLError with the rule and the value that was found, unless the rule holds."""
+        if not holds:
+            raise self.error(rule)
 
     def error(self, message: str, hresult: HRESULT = HRESULT.E_INVALIDARG) -> DMLError:
         error = DMLError(message, hresult)

@@ -82,12 +82,7 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
         count=count * sharing.lanes,
         workgroup=sharing.workgroup,
         constants={"ROWS": count, "LENGTH": length},
-        defines={
-            "LANES": sharing.lanes,
-            "UNIT": unit,
-            "LOG": int(logarithm),
-            **own,
-        },
+        defines={"LANES": sharing.lanes, "UNIT": unit, "LOG": int(logarithm), **own},
         code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
         steps=held.steps if held else WALKS * -(-steps // sharing.lanes),
         each=unit,

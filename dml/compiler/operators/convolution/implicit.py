@@ -137,12 +137,7 @@ def is_flat(sums: WindowedSum) -> bool:
 
 
 def _matrix(
-    builder: ProgramBuilder,
-    sums: WindowedSum,
-    data_type: DML_TENSOR_DATA_TYPE,
-    tile_k: int,
-    *,
-    k_last: bool = False,
+    builder: ProgramBuilder, sums: WindowedSum, data_type: DML_TENSOR_DATA_TYPE, tile_k: int, *, k_last: bool = False
 ) -> Operand:
     """Return the filter as {group, k, output channel} or, with ``k_last``, {group, output channel, k}; prepared once if
     static.

@@ -21,12 +21,7 @@ from dml.compiler.operators.gemm.matmul import (
 from dml.compiler.operators.movement.gather import gather_along
 from dml.compiler.parts import boxes, crop, cut, narrow
 from dml.compiler.program import Operand
-from dml.compiler.selection.gemm import (
-    is_better_transposed,
-    is_worth_packing,
-    longest_product,
-    multiplies_on_matrices,
-)
+from dml.compiler.selection.gemm import is_better_transposed, is_worth_packing, longest_product, multiplies_on_matrices
 from dml.compiler.selection.tiles import TiledProduct, has_any_rows
 from dml.enums import DML_TENSOR_DATA_TYPE
 

@@ -31,11 +31,7 @@ from dml.compiler.scalar import Constant, Leaf, node
 from dml.compiler.selection.recurrent import RecurrenceCut, RecurrenceSizes, recurrence_cut, recurrence_rounds
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
-from dml.enums import (
-    DML_RECURRENT_NETWORK_DIRECTION,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE_UINT32,
-)
+from dml.enums import DML_RECURRENT_NETWORK_DIRECTION, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
 from dml.tensors import packed_strides
 
 RecurrentDesc = DML_GRU_OPERATOR_DESC | DML_LSTM_OPERATOR_DESC | DML_RNN_OPERATOR_DESC

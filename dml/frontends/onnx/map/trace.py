@@ -169,10 +169,7 @@ def held(array: Array | DeviceArray) -> Array | DeviceArray:
 
 
 def run(
-    compiled: Any,
-    feeds: Mapping[str, Array],
-    keep: Sequence[str] = (),
-    into: Mapping[str, DeviceArray] | None = None,
+    compiled: Any, feeds: Mapping[str, Array], keep: Sequence[str] = (), into: Mapping[str, DeviceArray] | None = None
 ) -> dict[str, Any]:
     """Run a compiled graph on the arrays that it reads.
 

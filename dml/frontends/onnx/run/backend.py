@@ -296,12 +296,7 @@ def open_device(device: int | str | None) -> Device:
 
 @checked
 def run_model(
-    source: ModelSource,
-    inputs: Any,
-    device: int | str | Device | None = None,
-    *,
-    fallback: bool = True,
-    **kwargs: Any,
+    source: ModelSource, inputs: Any, device: int | str | Device | None = None, *, fallback: bool = True, **kwargs: Any
 ) -> tuple[Any, ...]:
     """Prepare and run once."""
     return prepare(source, device, fallback=fallback).run(inputs)

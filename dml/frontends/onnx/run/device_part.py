@@ -134,10 +134,7 @@ class OnnxPlan:
         )
 
     def run(
-        self,
-        feeds: Mapping[str, Array],
-        keep: Collection[str] = (),
-        into: Mapping[str, DeviceArray] | None = None,
+        self, feeds: Mapping[str, Array], keep: Collection[str] = (), into: Mapping[str, DeviceArray] | None = None
     ) -> dict[str, Any]:
         """Run and return the outputs by name. keep: outputs that stay on the device, if they are computed there. into:
         arrays of the outputs written in place."""

@@ -131,8 +131,7 @@ def average_pool(c: IrContext) -> IrValue:
 @layer("AdaptiveAvgPool", "AdaptiveMaxPool")
 def adaptive_pool(c: IrContext) -> IrValue:
     """Compute the average or maximum over ranges that cover each spatial dimension, one dimension at a time."""
-    if 1 in c.read:
-        raise c.error("its indices are not supported")
+    c.check(1 not in c.read, "its indices are not supported")
     x = c.tensor(0)
     means = c.layer.type == "AdaptiveAvgPool"
     function = enums.DML_REDUCE_FUNCTION_AVERAGE if means else enums.DML_REDUCE_FUNCTION_MAX

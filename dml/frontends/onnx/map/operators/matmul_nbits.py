@@ -170,6 +170,5 @@ def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing) -> 
     if zeros is None:
         return expanded(middle(node.builder, bits, 2), (n, blocks))
     row = -(-blocks * bits // 8)
-    if zeros.size != n * row:
-        raise DMLError(f"zero_points must have shape {(n, row)}, found {zeros.shape}")
+    node.check(zeros.size == n * row, f"zero_points must have shape {(n, row)}, found {zeros.shape}")
     return unpacked(reshape(zeros, (n, row)), bits, blocks)

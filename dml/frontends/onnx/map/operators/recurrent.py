@@ -38,8 +38,7 @@ class OnnxRecurrence:
         self.directions = 2 if name == "bidirectional" else 1
         self.batch_first = node.integer("layout", 0, least=0, most=1) == 1
         x, (w, r) = node.input(0), weights or (node.input(1), node.input(2))
-        if x.rank != 3 or w.rank != 3 or r.rank != 3:
-            raise DMLError("X, W and R must have rank 3")
+        node.check(x.rank == 3 and w.rank == 3 and r.rank == 3, "X, W and R must have rank 3")
         self.dtype = x.dtype
         self.x = transpose(x, (1, 0, 2)) if self.batch_first else x
         self.steps, self.batch, size = self.x.shape

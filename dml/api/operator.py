@@ -195,6 +195,11 @@ class CompiledOperator(Dispatchable):
         return {} if self._resident is None else self._resident.kept
 
     @property
+    def kept_kernels(self) -> set[object]:
+        """Return the kernels among ``kept``."""
+        return set() if self._resident is None else self._resident.kept_kernels
+
+    @property
     def memory(self) -> int:
         """The bytes of everything that ``dispatch`` keeps (see ``kept``)."""
         return sum(self.kept.values())

@@ -142,9 +142,13 @@ class Resident:
         kept: dict[object, int] = {m.buffer: m.buffer.size for m in mirrors}
         buffers = {*self._temporaries.buffers, *self._bound.buffers, *self._output_buffers.buffers}
         kept |= {buffer: buffer.size for buffer in buffers}
-        each = self._context.pipelines.bytes_each
+        return kept | dict.fromkeys(self.kept_kernels, self._context.pipelines.bytes_each)
+
+    @property
+    def kept_kernels(self) -> set[object]:
+        """Return the pipelines of its recordings, which operators may share."""
         recordings = [*self._recordings.values(), *self._bound.recordings]
-        return kept | {kernel: each for recording in recordings for kernel in recording.pipelines}
+        return {kernel for recording in recordings for kernel in recording.pipelines}
 
     def dispatch(
         self,

@@ -90,6 +90,11 @@ class OnnxPlan:
         kernels."""
         return {} if self.compiled is None else self.compiled.kept
 
+    @property
+    def kept_kernels(self) -> set[object]:
+        """The kernels among ``kept``."""
+        return set() if self.compiled is None else self.compiled.kept_kernels
+
     def holds(self, feeds: Mapping[str, Array]) -> bool:
         """Return whether inputs with these values lead to this graph."""
         return all(guard.holds(feeds) for guard in self.guards)

@@ -1,6 +1,7 @@
 """A product that shows whether its sums are computed in FLOAT16: 2048 and seven ones, which FLOAT16 rounds away.
 
-The zeros after them fill a slab of gemm/shared.comp: what is left of k after the last slab is added in FLOAT32.
+The zeros after them fill a step of gemm/shared.comp along k, since products after the last whole step are added in
+FLOAT32.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ def tensors(fields: Any) -> list[Tensor]:
 
 
 def bits(rng: np.random.Generator, desc: Tensor) -> Array:
-    """Return values for all of a tensor's bytes: integers other than bytes are 1 or 2 (masks, lengths)."""
+    """Return random values that fill a tensor's bytes, gaps included. Integers wider than a byte are 1 or 2, since
+    they may be masks or lengths."""
     kind = dml.numpy_dtype(desc.DataType)
     count = int(desc.TotalTensorSizeInBytes or 0) // kind.itemsize
     if kind.kind == "f":

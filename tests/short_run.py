@@ -1,10 +1,10 @@
-"""The short run of the suite, which is the default and, with ``--short``, a subset of the chosen tests: a few minutes,
-with something of everything.
+"""The short run of the suite, which takes a few minutes and covers every area. It is the default; with ``--short``, it
+applies to the chosen tests.
 
-Tests marked slow are left out. Of a device test with many sets of parameters, one runs: that whose name has the
-smallest hash, so every machine runs the same one. (On a machine that has run nothing yet, compiling kernels takes most
-of the time.) Tests without a device run completely, and so do tests marked ``every_parameter``: each operator's sample,
-and each function of shaders/lib. Paths, ``-k``, ``-m`` and ``--all`` choose tests, which then run completely.
+Tests marked slow are left out. A device test runs with only one of its sets of parameters, the one whose name has the
+smallest hash, so every machine runs the same one. (On a machine without cached kernels, compiling them takes most of
+the time.) Tests without a device run completely, and so do tests marked ``every_parameter``: each operator's sample,
+and each function of shaders/lib. Tests chosen by paths, ``-k``, ``-m`` or ``--all`` run completely, too.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class SupportDifference:
         return {name: _lists(old, new) for name, (old, new) in self.tensors.items()}
 
     def changes(self) -> dict[str, str]:
-        """Return, as text, what the newer level newly accepts for each changed tensor."""
+        """Return for each changed tensor, as text, what only the newer level accepts."""
         return {name: "; ".join(_changes(old, new)) for name, (old, new) in self.tensors.items()}
 
 

@@ -59,7 +59,8 @@ def _smaller(case: Case) -> Iterator[Case]:
 
 
 def _weight(case: Case) -> Weight | None:
-    """Return the weight; None for parameters that exclude each other."""
+    """Return the case's number of elements and of labels that are not the defaults; None for parameters that exclude
+    each other."""
     try:
         desc = case.desc
     except Skip:

@@ -107,7 +107,7 @@ class Subject:
         return {}
 
     def make_inputs(self, desc: OperatorDesc, values: Values) -> Inputs:
-        """Make the inputs of a description by field."""
+        """Return input arrays for a description, by field."""
         if self.inputs is not None:
             return self.inputs(desc, values)
         found: dict[str, Any] = {}

@@ -41,7 +41,8 @@ class Tracing:
         self.factors: list[_Factor] = []
         self._made: dict[Terms, TracedInt] = {}
         self._applied: dict[tuple[Any, ...], TracedInt] = {}
-        #: Lower bounds of sums of products; values that sums must equal, and must not equal.
+        #: Conditions for reusing the trace: lower bounds of sums of products; values that sums must equal; values that
+        #: they must not equal.
         self.least: dict[Terms, int] = {}
         self.equal: dict[tuple[Terms, int], None] = {}
         self.unequal: dict[tuple[Terms, int], None] = {}

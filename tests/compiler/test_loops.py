@@ -1,4 +1,4 @@
-"""Loops are split so that all rounds count that llvmpipe counts."""
+"""Nested loops are split by the number of rounds that llvmpipe counts, which includes inactive ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from dml.compiler.loops import ranges, rounds
 
 
 def counted(sizes: tuple[int, ...], *, active: bool = True) -> int:
-    """Run nested loops as llvmpipe does: the round that finds a loop's end runs the loops inside, too, inactive."""
+    """Run nested loops as llvmpipe does: the last round of a loop, which only finds its end, also runs the inner loops,
+    inactive."""
     if not sizes:
         return 0
     return sum(1 + counted(sizes[1:], active=k < sizes[0] and active) for k in range(sizes[0] + 1 if active else 1))

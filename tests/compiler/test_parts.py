@@ -302,7 +302,7 @@ def test_selection_from_interleaved_lines(seen_as: SeenAs, dtype: str, k: int) -
 @pytest.mark.parametrize("kind", ["FLOAT32", "INT64"])
 @pytest.mark.parametrize("exclusive, backwards", [(False, False), (True, False), (False, True), (True, True)])
 def test_running_sums(seen_as: SeenAs, kind: str, axis: int, exclusive: bool, backwards: bool) -> None:
-    """A line is larger than a binding, or lines are interleaved, so that a part has some steps of all lines."""
+    """A line is larger than a binding; or lines are interleaved, and each part has some steps of all lines."""
     x = random(np.random.default_rng(3), kind, (3, 301, 2) if axis == 1 else (2, 1, 613))
     direction = dml.DML_AXIS_DIRECTION_DECREASING if backwards else dml.DML_AXIS_DIRECTION_INCREASING
     desc = dml.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(like(x), like(x), axis, direction, exclusive)

@@ -518,7 +518,7 @@ def labels(device: dml.Device, desc: dml.OperatorDesc) -> list[str]:
 
 
 def loads_ahead(device: dml.Device, desc: dml.OperatorDesc, label: str) -> None:
-    """Check that a product loads slabs ahead exactly if registers are not fewest."""
+    """Check that a product loads the next step of k in advance, except with the fewest registers."""
     program = device.compile_operator(device.create_operator(desc)).program
     ahead = str(int(not devices.has_fewest_registers(device.vulkan.target)))
     assert {dict(d.source.defines)["LOADS_AHEAD"] for d in program.dispatches if d.label == label} <= {ahead}
@@ -558,7 +558,7 @@ def test_products_of_bytes(as_chip: dml.Device, m: int, k: int, n: int, batch: i
 
 
 def test_products_in_halves(as_chip: dml.Device) -> None:
-    """Slabs of FLOAT16 elements, the last of which is partial."""
+    """Products of FLOAT16 whose last step along k is partial."""
     target = as_chip.vulkan.target
     if not target.features.float16:
         pytest.skip("the device has no FLOAT16 arithmetic")

@@ -274,7 +274,7 @@ def test_residual_additions(vulkan: VulkanDevice, side: int, dispatches: int) ->
 def test_constant_columns_that_collide(
     vulkan: VulkanDevice, monkeypatch: pytest.MonkeyPatch, k: int, most: int, runs_once: int
 ) -> None:
-    """CPU drivers copy such weights once, and keep the copy alone. Every element is in a product."""
+    """CPU drivers copy such weights once, and keep only the copy. Every element takes part in a product."""
     monkeypatch.setattr("dml.compiler.selection.gemm._MOST_COPIED", most)
     random = np.random.default_rng(7)
     a, weights = (random.integers(-3, 4, sizes).astype(np.float32) for sizes in ((3, k), (70, k)))

@@ -86,7 +86,7 @@ IDS = [f"{work.name}-{work.axis}" for work in WORKS]
 
 
 class Choices:
-    """Takes the place of ``tuned``: keeps the variants of each class of work, and returns ``wanted`` among them."""
+    """Replaces ``tuned``: records the variants of each class of work, and returns ``wanted`` if it is one of them."""
 
     def __init__(self, wanted: str | None = None) -> None:
         self.wanted = wanted

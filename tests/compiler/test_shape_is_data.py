@@ -87,7 +87,8 @@ def normalization(batch: int, size: int) -> dml.OperatorDesc:
     return dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(x, None, None, x, (2, 3), True, 1e-5 * size)
 
 
-#: On GPUs these hold rows up to a length, and have several kernels: see ``test_held_rows_ask_for_few_kernels``.
+#: Operators whose GPU kernels hold rows of limited length in registers: a few kernels serve all lengths (see
+#: ``test_held_rows_ask_for_few_kernels``).
 HELD = (softmax, normalization)
 SHAPES = [add, add_broadcast, clip, gemm, softmax, reduce, slice_, gather, pooling, convolution, normalization]
 

@@ -32,7 +32,8 @@ GPU = Target(
     max_storage_buffer_range=1 << 30, max_storage_buffers=16, max_push_constants=256, subgroup_size=32,
 )  # fmt: skip
 CPU = dataclasses.replace(GPU, device_class=DeviceClass.CPU, subgroup_size=8, llvmpipe=(22, 3), max_texels=1 << 27)
-#: Kernels that no case of the default suite enters, only real shapes, and the operators that use them.
+#: Kernels that only tensors as large as in real models select, so no case of the default suite enters them, and the
+#: operators that use them.
 LARGE = {
     GPU: (
         {"attention/merge.comp", "gemm/parts.comp", "elementwise/transpose_blocks.comp", "recurrent/start.comp"},

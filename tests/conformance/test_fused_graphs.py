@@ -1,4 +1,4 @@
-"""The suite's forms of graphs: how many kernels each one takes, and the sizes of their outputs."""
+"""The suite's graphs: the number of kernels that each form takes, and the sizes of its outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The SPIR-V of kernels is valid. Drivers trust it: NVIDIA's compiler ends the process on some that is not."""
+"""The SPIR-V of kernels is valid. Drivers do not check it: NVIDIA's compiler ends the process on some
+invalid modules."""
 
 from __future__ import annotations
 

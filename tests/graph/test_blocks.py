@@ -45,7 +45,7 @@ def weights(rng: np.random.Generator, n: int, k: int, block: int, kind: Any) -> 
 
 
 def held(graph: Builder, numbers: Any) -> Tensor:
-    """Add a constant, of 2 bits too: its bytes, seen as such numbers."""
+    """Add a constant; 2-bit numbers are added as bytes and reinterpreted."""
     if numbers.dtype != ml_dtypes.uint2:
         return graph.constant(numbers)
     desc = dml.DML_BUFFER_TENSOR_DESC(UINT2, numbers.shape)
@@ -114,8 +114,8 @@ def test_gpus_stream_the_numbers_for_few_rows(as_discrete, dtype, kind, m, n, k,
     assert not compiled.program.initialize
 
 
-#: Every kind of numbers; sizes next to tile edges and sizes for split-k; blocks of a whole row, or of a size that is
-#: not a power of two.
+#: All data types of quantized numbers; sizes next to tile edges and sizes for split-k; blocks of a whole row, or of a
+#: size that is not a power of two.
 MANY_ROWS = [
     *((kind, 33, 70, 64, 16, True) for kind in KINDS), ("uint4", 130, 200, 512, 512, False),
     ("int4", 64, 64, 1024, 128, True), ("uint2", 64, 33, 96, 24, True), ("int8", 40, 96, 256, 32, False),
@@ -259,7 +259,8 @@ def test_weights_in_parts(device, monkeypatch):
 @pytest.mark.parametrize("kind, points", [("uint4", True), ("int8", False), ("uint2", True)])
 @pytest.mark.parametrize("m", [1, 2, 13, 40])
 def test_each_element_of_a_batch_has_its_own_weights(seen_as, monkeypatch, axis, m, kind, points, together):
-    """The weights of ``together`` elements are dequantized at a time (0: parts of one element's), or none are."""
+    """The weights of ``together`` batch elements are dequantized at a time (0: part of one element's); for few rows,
+    none are."""
     elements, n, k, block = 5, 300, 64, 16
     monkeypatch.setattr(stored_weights, "_PART_BYTES", max(1, together * 4 * n * k))
     monkeypatch.setattr("dml.graph.kept.SMALL", 0)

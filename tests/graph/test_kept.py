@@ -1,4 +1,4 @@
-"""Initialization computes only results of constants and of its own results."""
+"""Initialization runs only operators whose inputs are constants or other results of initialization."""
 
 from __future__ import annotations
 

@@ -458,7 +458,7 @@ def test_sums_with_an_activation(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("zero", [None, np.int8(-3)])
 def test_blocks_are_quantized_to_the_type_of_their_zero_points(device: dml.Device, zero: Any) -> None:
-    """To UINT8 without them."""
+    """Without zero points the result is UINT8."""
     x, scale = np.arange(8, dtype=np.float32).reshape(1, 8), np.array([[0.5, 2]], np.float32)
     inputs = {"x": x, "scale": scale} | ({} if zero is None else {"zero": np.full((1, 2), zero)})
     kind = dml.DML_QUANTIZATION_TYPE_SCALE if zero is None else dml.DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT

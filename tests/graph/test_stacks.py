@@ -100,7 +100,7 @@ def test_kernels_read_the_chosen_numbers(seen_as, axis, dtype, kind, block, poin
 @pytest.mark.parametrize("axis", ["plain", "discrete"])
 @pytest.mark.parametrize("m, n, k, block", [(13, 70, 192, 32), (3, 70, 192, 32), (1, 33, 96, 8), (1, 9, 72, 12)])
 def test_other_sizes_copy_the_chosen_numbers(seen_as, axis, m, n, k, block):
-    """More rows than kernels read numbers for, and blocks that they do not take."""
+    """Kernels read quantized numbers directly only for few rows and for some block sizes."""
     rng = np.random.default_rng(2)
     quantized_case(rng, seen_as(axis), 4, 3, m, n, k, block, "uint4", np.float32, np.uint32, points=True)
 
@@ -153,7 +153,7 @@ def test_any_size(seen_as, axis, matrices, picked, m, n, k, half, index, transpo
     float_case(np.random.default_rng(seed), seen_as(axis), matrices, picked, m, n, k, dtype, index, transpose=transpose)
 
 
-#: Bytes that a binding may show, so that a part of the stack has several matrices, one, or a few of their rows.
+#: Largest bindings in bytes, with which a part of the stack has several matrices, one, or a few rows of one.
 LIMITS = [40_000, 16_000, 8_000]
 
 
@@ -161,7 +161,7 @@ LIMITS = [40_000, 16_000, 8_000]
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("kind", ["uint4", "float32", "float16"])
 def test_a_stack_larger_than_a_binding(seen_as, axis, limit, kind):
-    """Every part's dispatch computes the elements whose matrices it has."""
+    """The dispatch for each part of the stack computes the elements whose matrices are in that part."""
     rng, device = np.random.default_rng(4), seen_as(axis, max_storage_buffer_range=limit)
     if kind == "uint4":
         compiled = quantized_case(rng, device, 6, 5, 1, 96, 256, 32, kind, np.float32, np.int32, points=True)
@@ -185,7 +185,7 @@ def test_an_index_out_of_range_takes_the_nearest_matrix(device):
 
 
 def test_other_readers_need_the_copy(device):
-    """Another reader of the chosen matrices or of their scales, and matrices that are not weights."""
+    """The chosen matrices are copied if they or their scales have another reader, or if they are not weights."""
     rng = np.random.default_rng(5)
     numbers, scales, _ = map(np.stack, zip(*(weights(rng, 8, 64, 32, np.uint8) for _ in range(3)), strict=True))
     stack = rng.random((3, 8, 64), np.float32)

@@ -111,7 +111,7 @@ def test_a_long_list_is_a_sequence_for_each_submission(device, monkeypatch):
     doubling(device, buffer, 1).execute()
     ((single,), _) = doubling(device, buffer, 1).current()
     work = sum(batch.work for batch in single.batches)
-    # A submission takes two lists; the half is a margin for rounding
+    # A submission takes two lists: room for 2.5 leaves a margin for rounding
     share = 2.5 * work / writing.most_work(device.context)
     monkeypatch.setattr(writing, "SUBMISSION_SECONDS", share * writing.SUBMISSION_SECONDS)
     listed = doubling(device, buffer, 5)

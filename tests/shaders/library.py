@@ -28,8 +28,8 @@ Array = npt.NDArray[Any]
 WORKGROUP = 64
 LIBRARY = sources.directory() / "lib"
 
-#: By GLSL type: words per value, an expression that reads a value at word p of a, and the expressions of the words of
-#: x.
+#: GLSL type -> words per value, an expression that reads a value from word p of array a, and an expression for each
+#: word of value x.
 TYPES = {
     "float": (1, "uintBitsToFloat(a[{p}])", ("floatBitsToUint({x})",)),
     "uint": (1, "a[{p}]", ("{x}",)),

@@ -1,4 +1,4 @@
-"""The pre-commit hooks are CI's first checks, run from the project's environment."""
+"""The pre-commit hooks run CI's first checks in the project's environment."""
 
 from __future__ import annotations
 

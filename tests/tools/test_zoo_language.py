@@ -35,7 +35,7 @@ def test_families_are_right(device: dml.Device, tmp_path: Path, family: str, pre
 
 @pytest.mark.slow
 def test_a_wrong_result_is_found(device: dml.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A weight differs between the judge's folder and ours."""
+    """dml runs a folder in which one weight differs from the folder that onnxruntime-genai ran."""
     pytest.importorskip("onnxruntime_genai")
     from example_module import example
     from tools.zoo_of_models import generating

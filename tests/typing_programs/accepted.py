@@ -11,7 +11,8 @@ from dml.graph import operations as op
 
 
 def tensors() -> None:
-    """Tensors in the short order, in C's, by name; names and numbers for enumerators, any sequence for sizes."""
+    """Fields by position in the short order, by position in C's order, and by keyword; enumerators by name and by
+    number; sizes as any sequence."""
     short = dml.DML_BUFFER_TENSOR_DESC("FLOAT32", [1, 1, 2, 3], [6, 6, 3, 1])
     in_c = dml.DML_BUFFER_TENSOR_DESC(
         dml.DML_TENSOR_DATA_TYPE_FLOAT32, dml.DML_TENSOR_FLAG_NONE, 4, (1, 1, 2, 3), (6, 6, 3, 1), 24, 0

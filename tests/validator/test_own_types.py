@@ -1,4 +1,4 @@
-"""The data type of 2 bits that DirectML lacks: only DEQUANTIZE takes it, and no list has it."""
+"""The data type of 2 bits that DirectML lacks: only DEQUANTIZE accepts it, and no list of data types includes it."""
 
 from __future__ import annotations
 

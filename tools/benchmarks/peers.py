@@ -30,8 +30,8 @@ def seconds(function: Callable[[], Any], times: int = 1) -> float:
 
 
 def timed(function: Callable[[], Any]) -> Run:
-    """Time the slope from one call to five in a row, so that the effects of caches and threads left by the previous
-    peer cancel."""
+    """Time a call as a quarter of the difference between five calls in a row and one, so that the effects of caches and
+    threads left by the previous peer cancel."""
     return lambda: max(0.0, (seconds(function, 5) - seconds(function)) / 4)
 
 

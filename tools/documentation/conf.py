@@ -1,4 +1,4 @@
-"""Sphinx's settings."""
+"""Settings of Sphinx, which builds the site."""
 
 import gc
 

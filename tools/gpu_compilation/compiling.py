@@ -45,7 +45,7 @@ class Report:
     """A chip's results.
 
     mesa: the driver's version. kernels: figures by name. refused: kernel or workload -> error. known: number of kernels
-    that were not compiled again. workloads: their number. lowering: CPU seconds until the SPIR-V was ready.
+    that were not compiled again. workloads: number of workloads. lowering: CPU seconds until the SPIR-V was ready.
     """
 
     vendor: str
@@ -108,7 +108,7 @@ class _Process:
         return status
 
     def last_line(self) -> str:
-        """Return the last line of an ended process, and its exit status."""
+        """Return the last line that a finished process printed, and its exit status."""
         status = self.end()
         said = b"".join(self._remarks[-1:]).decode(errors="replace").strip()
         return f"{said or 'no message'} (exit {status})"

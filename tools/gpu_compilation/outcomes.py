@@ -15,7 +15,8 @@ FILE = Path(__file__).with_name("conformance.json")
 
 @dataclass(frozen=True)
 class Outcome:
-    """A chip's outcome. kernels: distinct ones. slowest: milliseconds of one kernel at most. seconds: of CPU time."""
+    """A chip's outcome. kernels: number of distinct kernels. slowest: milliseconds of the slowest kernel. seconds: CPU
+    time of all."""
 
     mesa: str
     cases: int

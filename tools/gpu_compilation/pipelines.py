@@ -30,7 +30,7 @@ class Kernel:
     uniform: bool = False
 
     def digest(self, opening: object) -> int:
-        """Return 32 bits of a hash of what the compiler receives. opening: what the device is created with."""
+        """Return 32 bits of a hash of all that the compiler receives. opening: the device's features and extensions."""
         rest = repr((self.buffers, self.push_words, self.uniform, opening)).encode()
         return int.from_bytes(hashlib.sha256(self.spirv + rest).digest()[:4], "little")
 

@@ -55,7 +55,7 @@ def row(figures: Figures) -> Row:
 
 
 def known(vendor: str, chip: str, mesa: str) -> dict[str, Figures]:
-    """Return a chip's recorded figures by kernel, if they are of this driver."""
+    """Return a chip's figures by kernel if they were recorded with this driver version."""
     found = load(vendor)
     rows = found.figures.get(chip, {}) if found.mesa.get(chip) == mesa else {}
     return {name: Figures(**dict(zip(COLUMNS, held, strict=True))) for name, held in rows.items()}

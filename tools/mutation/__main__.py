@@ -110,8 +110,8 @@ def present(root: Path, found: Sequence[Mapping[str, Any]]) -> dict[Mutant, dict
 
 
 def score(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> tuple[int, int, int]:
-    """Return the numbers of caught mutants, of mutants that can change a result, and of those whose reason begins with
-    Equal: they change only a kernel."""
+    """Return three numbers of mutants: caught; able to change a result; and equivalent, which change only the kernel
+    (their reason begins with "Equal")."""
     caught = sum(one["outcome"] == "caught" for one in found)
     equal = sum(reasons.get(key(one), "").startswith("Equal") for one in _survivors(found))
     return caught, caught + len(list(_survivors(found))) - equal, equal
@@ -186,7 +186,7 @@ def _survivors(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 class Entered:
-    """The cases of the default run, on all axes of a device, by the shader files that their kernels include."""
+    """Maps each shader file to the cases whose kernels include it, over all axes of a device."""
 
     def __init__(self, device: str, axes: list[str]) -> None:
         vulkan, suite = choose(device), Suite()

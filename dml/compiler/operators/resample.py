@@ -272,8 +272,8 @@ def _outputs(task: Resampling, k: int, first: int, last: int) -> tuple[float, fl
 
 
 def _outputs_of_one(task: Resampling, k: int) -> int:
-    """Return the rounds of the loop over an axis: the outputs within distance 1 of an element and, at an edge, all
-    outputs beyond it.
+    """Return the maximum number of outputs along an axis that an element contributes to: those within distance 1 and,
+    for an element at an edge, all beyond it.
 
     outputs_of, in shaders/resample/filter.glsl, takes up to 6 more, since it rounds outwards on both sides.
     """

@@ -1,4 +1,4 @@
-"""ADAM_OPTIMIZER: the bias correction is computed once, then every parameter by itself."""
+"""ADAM_OPTIMIZER: the bias correction is computed once; then each parameter is updated independently."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ _MOST_PRODUCTS = 1024
 READ_COST: float = threshold("convolution.READ_COST")
 #: Cost of reading four elements on GPUs, where reads overlap, in multiplications. Not measured.
 _READ_COST_OF_GPUS = 8
-#: Cost of reading four elements where llvmpipe reads texels.
+#: Cost of reading four elements as texels on llvmpipe, in multiplications of a matrix product.
 TEXEL_COST: float = threshold("convolution.TEXEL_COST")
 #: Cost of a multiplication in the direct kernel, relative to one of a matrix product.
 PRODUCT_COST: float = threshold("convolution.PRODUCT_COST")
@@ -311,8 +311,8 @@ class ImplicitTile:
         return filter_ + 4 * self.tile_k * self.places + 8 * self.table
 
 
-#: The first four fields of each tile, and its weight. (Two slabs in shared memory leave fewer workgroups per
-#: core, and were slower on an H100.)
+#: The first four fields of each tile, and its weight. (Keeping two slabs of k in shared memory leaves fewer
+#: workgroups per core, and was slower on an H100.)
 IMPLICIT_TILES: tuple[ImplicitTile, ...] = threshold(
     "convolution.IMPLICIT_TILES",
     lambda tiles: tuple(replace(ImplicitTile(*sizes), weight=weight) for *sizes, weight in tiles),

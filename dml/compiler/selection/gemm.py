@@ -173,8 +173,8 @@ def _narrow(target: Target, m: int, b_along_k: bool, *, singles: bool) -> Narrow
 SHORTEST_PART: int = threshold("gemm.SHORTEST_PART")
 
 #: (tile, number of tiles that fills a device), largest first: the larger the tile, the less often an element is read.
-#: All fit the 16 KiB of shared memory that every device has. (A longer slab would make the last tile faster, but Mesa
-#: spills registers for it on AMD's gfx1100.)
+#: All fit the 16 KiB of shared memory that every device has. (A longer slab, which is the part of k that shared memory
+#: holds at a time, would make the last tile faster, but Mesa spills registers for it on AMD's gfx1100.)
 SHARED_TILES: tuple[tuple[SharedProduct, int], ...] = threshold(
     "gemm.SHARED_TILES", lambda tiles: tuple((SharedProduct(*sizes), enough) for *sizes, enough in tiles)
 )
@@ -280,7 +280,7 @@ def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
             yield tile, enough
 
 
-#: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, slab, number of tiles that fills the device.
+#: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, k per slab, number of tiles that fill a device.
 #: Feeding the units is the bottleneck, and the workgroups of a core share 48 KiB: a second slab leaves one workgroup
 #: less, which costs as much as it gains.
 MATRIX_TILES: tuple[tuple[tuple[int, int], tuple[int, int], int, int], ...] = threshold("gemm.MATRIX_TILES")

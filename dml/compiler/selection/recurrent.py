@@ -38,7 +38,7 @@ SHARES_STATE: bool = threshold("recurrent.SHARES_STATE")
 #: Minimum number of multiplications of a step, of more than _MOST_ROWS sequences, for which they are a matrix product,
 #: with a tile of more rows than a recurrence's kernel has registers for.
 MULTIPLIED_WORK: int = threshold("recurrent.MULTIPLIED_WORK")
-#: Adjacent hidden units of an invocation that reads their products.
+#: Adjacent hidden units per invocation in the kernel that follows a step's matrix product.
 _UNITS_OF_PRODUCTS = 4
 
 # --- GPUs -------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dml.compiler.selection.product_tiles import LaneTile
 from dml.compiler.selection.thresholds import threshold
 from dml.compiler.target import Target
 
-#: Bits of the vector that a kernel reads at once: part of a block, or whole blocks of whole words.
+#: Bits of the vector that a kernel reads at once. It holds part of a block, or several blocks that each fill words.
 VECTOR_BITS = 128
 _WORD_BITS = 32
 #: Number of adjacent weights that GPU kernels dequantize together; they must have the same scale.

@@ -18,7 +18,7 @@ from dml.conformance.references.activations import ACTIVATIONS
 from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values, is_float
 
-#: Argument range, -n to n, of the activations for which n is not 4.
+#: Activation -> n, where arguments are in -n to n; for all others n is 4.
 _RANGES = {"SIGMOID": 20, "SOFTPLUS": 20, "PARAMETRIC_SOFTPLUS": 20, "SWISH": 20, "GELU": 10}
 
 

@@ -285,7 +285,7 @@ def _rows_inputs(desc: OWN_REDUCE_INTO_ROWS_OPERATOR_DESC, values: Values) -> In
 
 
 def _reduced(desc: OWN_REDUCE_INTO_ROWS_OPERATOR_DESC, inputs: Inputs) -> Expected:
-    """Expect the result of reducing in the kernel's order and the tensor's type, which floats equal, too."""
+    """Reduce in the kernel's order and in the tensor's type, so that even floats must be equal."""
     found, updates = inputs["InputTensor"].copy(), inputs["UpdatesTensor"]
     indices = np.broadcast_to(inputs["IndicesTensor"], updates.shape)
     combine = next(combine for function, combine in _REDUCED.values() if function == desc.Function)

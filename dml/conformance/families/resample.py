@@ -115,7 +115,7 @@ subject(
 #: Sizes of the operator's input in the forward pass.
 _SIZES = sizes("1x2x5x7", "1", "9", "4x6", "2x4x3", "2x3x1x5", "1x1x31x37")
 
-#: Scales, as functions of a dimension's number counted from the last.
+#: Scales, as functions of the dimension: 0 is the last one, 1 the one before.
 _SCALES: dict[str, Any] = {
     "2": lambda back: 2.0 if back < 2 else 1.0,
     "1": lambda back: 1.0,
@@ -125,7 +125,7 @@ _SCALES: dict[str, Any] = {
     "wide": lambda back: (0.23, 2.6, 1.0, 0.3)[back],
 }
 
-#: Input and output offset, as functions of a dimension's number counted from the last.
+#: Input and output offset, as functions of the dimension: 0 is the last one, 1 the one before.
 _OFFSETS: dict[str, Any] = {
     "centred": lambda back: (0.5, -0.5),
     "corner": lambda back: (0.0, 0.0),

@@ -75,7 +75,7 @@ class Config:
     def remove_model_data(self, filename: str) -> None:
         self._data.pop(filename, None)
 
-    # For Model and its components
+    # Settings that Model and its components read
 
     @property
     def device(self) -> int | str | None:

@@ -139,7 +139,7 @@ _KINDS: Mapping[str, tuple[int, Callable[[Writer, Any], int]]] = {
 
 
 def present(fields: Any) -> list[DML_BUFFER_TENSOR_DESC]:
-    """Return the tensors of an operator that are there, those of arrays one by one."""
+    """Return an operator's tensors in one list: arrays flattened, absent tensors left out."""
     found: list[DML_BUFFER_TENSOR_DESC] = []
     for _, tensor in fields:
         found += tensor if isinstance(tensor, tuple) else () if tensor is None else (tensor,)

@@ -641,7 +641,7 @@ def test_named_templates(folder: Path, tmp_path: Path) -> None:
 
 
 def test_caches_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device) -> None:
-    """Folders that the model builder writes for CUDA with kv_cache_quant_scheme and use_paged_attention."""
+    """Folders that the model builder writes for CUDA with kv_cache_quant_scheme or use_paged_attention are refused."""
     example("chat").write_folder(tmp_path)
     proto = onnx.load(tmp_path / "model.onnx")
     past = next(entry for entry in proto.graph.input if entry.name.startswith("past"))

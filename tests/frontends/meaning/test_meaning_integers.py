@@ -38,7 +38,7 @@ def powers(x: Array, exponent: Array) -> Array:
 @pytest.mark.parametrize("kind", KINDS)
 def test_matmul(device: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     for size, turn_a, turn_b in itertools.product((1 << 20, 200), (False, True), (False, True)):
-        monkeypatch.setattr(integers, "PRODUCT_BYTES", size)  # all rows at once, or each on its own
+        monkeypatch.setattr(integers, "PRODUCT_BYTES", size)  # all rows at once, or one at a time
         a, b = numbers(kind, 2, 1, 5, 7), numbers(kind, 3, 7, 4)
         with np.errstate(over="ignore"):
             expected = a @ b
@@ -67,7 +67,7 @@ def test_powers(device: dml.Device, kind: str) -> None:
 def test_activations(device: dml.Device, kind: str) -> None:
     x, slope = numbers(kind, 3, 40), numbers(kind, 40)
     np.testing.assert_array_equal(run(device, [x], integers.relu), np.maximum(x, 0))
-    if kind != "uint64":  # there the slope is not read
+    if kind != "uint64":  # for uint64 the slope is not read
         found = run(device, [x, slope], integers.parameterized_relu)
         with np.errstate(over="ignore"):
             np.testing.assert_array_equal(found, np.where(x < 0, x * slope, x))

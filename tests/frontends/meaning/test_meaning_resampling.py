@@ -75,7 +75,8 @@ def test_cubic_weights_reproduce_a_line():
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize(("size", "output"), [(300, 131), (300, 400), (40, 33), (257, 16), (97, 1)])
 def test_bands_of_weights_give_the_product_with_the_whole_matrix(device, size, output, mode, dimension):
-    """Most weights are zero in the first two; a band is short, whole, or all that there is."""
+    """Resizing by bands of nonzero weights equals a product with the whole matrix. The sizes give several bands, the
+    last of them short or full, and a single band."""
     sizes = [3, 5, 7]
     sizes[dimension] = size
     x = np.random.default_rng(1).standard_normal(sizes).astype(np.float32)

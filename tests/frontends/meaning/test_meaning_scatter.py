@@ -1,4 +1,4 @@
-"""Scatters that reduce, compared with NumPy in float64: compared, in order, in spans of columns, and sorted."""
+"""Scatters that reduce, in each of four ways (see ``WAYS``), compared with NumPy in float64."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ UFUNCS: dict[str, Any] = {
     "sum": np.add, "mean": np.add, "sub": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
 }  # fmt: skip
 
-#: Ways to reduce, and the numbers that lead to them.
+#: Ways to reduce (comparing indices, update by update, in spans of columns, after sorting), and the values of
+#: thresholds that select them.
 WAYS: dict[str, dict[str, Any]] = {
     "compared": {},
     "in order": {"_PAIRS": 0},
@@ -132,7 +133,7 @@ def test_a_large_scatter_of_elements(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("rows, spans", [(400_000, 5), (2_000_000, None)])
 def test_few_columns_are_reduced_in_spans_or_sorted(device: dml.Device, rows: int, spans: int | None) -> None:
-    """Spans whose results would be many more than the updates are not."""
+    """Updates are reduced in spans; or sorted, where the spans' results would be many more than the updates."""
     x, updates, indices = numbers("float32", rows), numbers("float32", 70_000), RNG.integers(0, rows, 70_000)
     builder = Builder(device)
     shapes = [builder.input(name, (len(array), 1), "FLOAT32") for name, array in (("x", x), ("updates", updates))]

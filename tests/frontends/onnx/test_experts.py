@@ -151,7 +151,7 @@ def check_mixture(
 
 @pytest.mark.parametrize("fusion", [1, 2])
 def test_gates_limited_after_their_activation(device: dml.Device, fusion: int) -> None:
-    """onnxruntime's CPU provider limits them before."""
+    """The reference is float64, since onnxruntime's CPU provider limits gates before their activation."""
     check_mixture(device, 3, 4, 2, (8, 12), ("swiglu", fusion, False), True, 1)
 
 

@@ -1,4 +1,4 @@
-"""Nodes folded in NumPy while a model is traced give the results of ONNX's reference, or are left to it."""
+"""Nodes that are folded while a model is traced: NumPy's results equal those of ONNX's reference evaluator."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_numpy_results_equal_the_references(case: tuple[str, list[Any], dict[str
     (wanted,) = reference.run(None, {f"x{index}": array for index, array in enumerate(arrays)})
     how = registry.fold_of(op)
     found = folding._computed(node, how, list(arrays))
-    if found is None:  # ONNX's reference computes it
+    if found is None:  # not computed in NumPy but by ONNX's reference
         assert op in ("Cast", "Range", "Reshape")
         (found,) = folding._evaluate(node, how, list(arrays)) or [None]
     wanted = np.asarray(wanted)

@@ -1,4 +1,4 @@
-"""External weights."""
+"""Weights in external files."""
 
 from __future__ import annotations
 

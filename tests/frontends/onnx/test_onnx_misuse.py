@@ -120,7 +120,7 @@ def test_wrong_nodes(device: dml.Device, what: str) -> None:
 
 
 def test_constants_of_an_operator_newer_than_the_opset(device: dml.Device) -> None:
-    """The operator is mapped without a schema, by which constants are folded."""
+    """Folding constants needs the operator's schema; without one the operator is mapped."""
     node = helper.make_node("GreaterOrEqual", ["a", "b"], ["y"])
     constants = [
         numpy_helper.from_array(np.array(values, np.int8), name) for name, values in (("a", [1, 2]), ("b", [2, 2]))

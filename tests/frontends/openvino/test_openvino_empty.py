@@ -95,7 +95,8 @@ def test_rows_that_are_none(device, tmp_path):
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8])
 def test_sums_and_products_of_bytes(device, tmp_path, kind):
-    """Beyond the type's range, the results are its limits. (The plugin's products of UINT8 and its L2 are not.)"""
+    """Beyond the type's range, the results are its limits. (The plugin does not limit products of UINT8 and
+    ReduceL2.)"""
     low = np.iinfo(kind).min
     x = np.array([[100, 100, 100], [low, 2, 0], [7, 9, 1]], kind)
 

@@ -375,7 +375,7 @@ def test_devices(device: dml.Device, path: Path) -> None:
 
 
 def test_models_in_memory(api: tuple[Any, str], path: Path) -> None:
-    """Text or bytes, with weights as bytes or in a Tensor; of a file, the weights' path may be given."""
+    """Text or bytes, with weights as bytes or in a Tensor; for a file, the weights' path may be given."""
     ov, name = api
     core = ov.Core()
     xml, weights = path.read_bytes(), path.with_suffix(".bin")

@@ -298,7 +298,8 @@ class Broken(nn.Module):
 @pytest.mark.parametrize("freeze", [False, True])
 @pytest.mark.parametrize("most", [2, 3])
 def test_modules_that_share_a_graph_keep_their_weights(compiled, monkeypatch, freeze, most):
-    """most: below and at the number of modules. Replaced tensors take the place of those that are gone."""
+    """most: sets of weights that are kept, fewer than the three modules or as many. A module's new weights replace its
+    old ones."""
     monkeypatch.setattr(weights, "_MOST_SETS", most)
     made, prepared = exports(monkeypatch), []
     monkeypatch.setattr(weights, "prepare", lambda *given, **more: prepared.append(0) or prepare(*given, **more))
@@ -755,7 +756,7 @@ def test_average_pooling_with_a_divisor(compiled, dynamic):
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic", "trilinear"])
 def test_resizing_by_scales_with_aligned_corners(compiled, mode):
-    """10 * 0.77 elements are 7; PyTorch aligns the last of them, ONNX the fraction behind it."""
+    """10 * 0.77 is rounded to 7 elements: PyTorch aligns the last element, ONNX the position at the exact 7.7."""
 
     def resize(x):
         return F.interpolate(x, scale_factor=0.77, mode=mode, align_corners=True)
@@ -834,7 +835,7 @@ def test_conjugated_views(compiled):
 
 
 def test_the_exporters_messages_are_not_shown(compiled, capsys):
-    export._registry.cache_clear()  # to create a registry, too, has messages
+    export._registry.cache_clear()  # creating a registry prints messages, too
     bags = nn.EmbeddingBag(10, 4, mode="sum")
     check(bags, compiled(bags, fallback=False), torch.arange(8), torch.tensor([0, 4, 4]))
     assert capsys.readouterr().err == ""
@@ -1141,7 +1142,7 @@ def test_a_mixture_of_experts_from_onnx(device):
 
 
 def test_the_exporter_decomposes_what_is_left(monkeypatch):
-    """And leaves the program as it was."""
+    """The decomposition pass runs only if an operator needs it; the given program stays unchanged."""
     seen = []
     decompose = _fx_passes.decompose_with_registry
     monkeypatch.setattr(_fx_passes, "decompose_with_registry", lambda *given: seen.append(0) or decompose(*given))
@@ -1175,7 +1176,7 @@ def test_a_refused_program_is_not_tried_again_without_optimizer(monkeypatch, fai
 
 
 def test_other_versions_exporters_decompose_every_program(monkeypatch):
-    """Where PyTorch does not tell what the exporter decomposes, it decomposes all."""
+    """Without PyTorch's table of what the exporter decomposes, the decomposition pass runs for every program."""
     from torch.onnx._internal.exporter import _decomp
 
     monkeypatch.delattr(_decomp, "create_onnx_friendly_decomposition_table")

@@ -1,4 +1,4 @@
-"""Attributes of activations, alone and fused."""
+"""Rules about the attributes of activations, alone and fused."""
 
 from __future__ import annotations
 

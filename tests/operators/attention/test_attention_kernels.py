@@ -146,7 +146,8 @@ def test_cpu_drivers_never_read_the_scores_that_a_kernel_writes(
 
 @pytest.mark.parametrize("each, workgroups", [(1, 4), (4, 4), (8, 8)])
 def test_heads_of_one_query_share_what_they_read_on_cpu_drivers(each: int, workgroups: int) -> None:
-    """Two key heads of 128 columns: four lanes of 16, or of 8 where tiles have eight rows, read a value once."""
+    """Two key heads of 128 columns. Four lanes of a workgroup compute 16 columns each, or 8 if eight query heads share
+    a key head; a value is read once for these query heads."""
     case = Case((1, 1, 1, 2047, 128, 128), (2 * each, 2), in_place=True, data_type="FLOAT16").consistent
     program = compile_operator(describe(case, data(case)), Target(DeviceClass.CPU))
     assert program.dispatches[-1].label == "gemm/tiled.comp"

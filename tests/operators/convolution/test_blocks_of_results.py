@@ -9,7 +9,8 @@ from convolution_cases import BACKWARD, CONVOLUTION, CORRELATION, FORWARD, build
 from dml.compiler.lowering import compile_operator
 from dml.compiler.target import DeviceClass, Target
 
-#: Overlapping windows, windows with a rest, padding within a block and beyond, channels, groups, planes, one block.
+#: Overlapping windows, windows that are not multiples of the stride, padding within a block and beyond, channels,
+#: groups, planes, one block.
 BLOCKS = [
     of(1, 5, 1, (9,), (100,), strides=(40,)),
     of(1, 3, 2, (6,), (123,), strides=(41,), start=(50,), end=(7,)),

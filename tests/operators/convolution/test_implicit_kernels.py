@@ -60,7 +60,7 @@ def test_few_registers(seen_as, case, dtype):
 
 
 def test_vectors_of_channels_with_few_registers(seen_as):
-    """ARM's GPUs take four steps of k of windows with a depth, fewer than a vector for each invocation."""
+    """On ARM's GPUs, windows with a depth take four steps of k at a time: less than a vector per invocation."""
     device = seen_as("discrete", vendor=0x13B5, device=0, driver=9)
     check(device, *build("FLOAT32", 2, layout="nhwc", **of(1, 16, 32, (3, 4, 5), (2, 3, 2), start=(1, 0, 1))))
 

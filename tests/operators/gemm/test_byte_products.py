@@ -69,7 +69,7 @@ def test_sums_are_exact(on_bytes, types, points, m, k, n):
 @pytest.mark.parametrize("points", [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("m, k, n", [(1, 70, 40), (5, 64, 100), (35, 200, 33), (70, 66, 3)])
 def test_cpu_drivers(seen_as, types, points, m, k, n):
-    """Constants, for any number of rows. Of few rows or columns, the others are b's."""
+    """A constant b, any number of rows, and few columns."""
     device = seen_as(device_class=DeviceClass.CPU)
     inputs, sums = make(types, (), m, k, n, points)
     flags = {"Flags": dml.DML_TENSOR_FLAG_OWNED_BY_DML}
@@ -83,7 +83,7 @@ def test_cpu_drivers(seen_as, types, points, m, k, n):
 @pytest.mark.parametrize("layouts", [("reversed", "padded", "reversed"), ("padded", "reversed", "padded")])
 @pytest.mark.parametrize("k", [63, 64])
 def test_cpu_drivers_layouts(seen_as, layouts, k):
-    """From 64 steps of k on."""
+    """CPU drivers use the kernel for bytes from 64 products per sum on."""
     device = seen_as(device_class=DeviceClass.CPU)
     inputs, sums = make(("UINT8", "INT8"), (2, 3), 9, k, 68, (True, True))
     desc = describe(inputs, sums, layouts)

@@ -1,4 +1,4 @@
-"""Sizes of GEMM."""
+"""GEMM's rules about sizes."""
 
 from __future__ import annotations
 

@@ -125,7 +125,8 @@ def test_few_rows_to_float(device, integer, zero_points, bias, rank, per):
 
 
 def test_few_rows_read_bytes_as_they_lie():
-    """CPU drivers widen no copy of b; for more rows, or columns that are no words, they do."""
+    """CPU drivers read b's bytes directly for few rows; for more rows, or rows that are not whole words, they widen a
+    copy first."""
 
     def labels(m, n):
         desc = dml.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(
@@ -181,7 +182,7 @@ def test_differences_beyond_32_bits(device):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    """Weights are widened 256 columns at a time, and the widened ones are never kept."""
+    """Widen weights 256 columns at a time, and keep no widened copies."""
     monkeypatch.setattr("dml.compiler.selection.stored_weights._PART_BYTES", 1)
     monkeypatch.setitem(KEPT_WIDER, "product", 0)
 

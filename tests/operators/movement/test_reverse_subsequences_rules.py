@@ -1,4 +1,4 @@
-"""Sizes of REVERSE_SUBSEQUENCES."""
+"""REVERSE_SUBSEQUENCES' rules about sizes."""
 
 from __future__ import annotations
 

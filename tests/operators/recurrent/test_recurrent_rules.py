@@ -1,4 +1,4 @@
-"""Sizes and activations of RNN, GRU and LSTM."""
+"""The rules of RNN, GRU and LSTM about sizes and activations."""
 
 from __future__ import annotations
 

@@ -133,7 +133,8 @@ def test_the_first_of_groups_go_by_the_total_order(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "INT64", "UINT8"])
 def test_many_of_a_long_line_are_in_as_many_groups(device: dml.Device, dtype: str) -> None:
-    """CPU drivers seek the first groups by their first elements, then the first elements in these and in the rest."""
+    """CPU drivers select groups by their first elements, then the result from the elements of these groups and of an
+    incomplete last group."""
     kind = dml.numpy_dtype(tensor(dtype, (1,)).DataType)
     special = np.array([1, np.nan, -np.inf, 1, np.inf, 2, -0.0, 0] if kind.kind == "f" else [1, 0, 5, 1, 7, 7], kind)
     lines = [np.resize(special, 5003), np.arange(5003).astype(kind), -np.arange(5003).astype(kind), np.ones(5003, kind)]

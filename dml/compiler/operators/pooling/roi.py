@@ -142,10 +142,10 @@ def _reduce(
 
 @dataclass(frozen=True)
 class _RegionPart:
-    """Some regions and channels of a result, and some of the images.
+    """A part of a result: some regions and channels, computed from some of the images.
 
-    tensors: their parts, by name. constants, defines: for kernels that bind only some of the images, and write only the
-    results of regions in these; empty if they bind all.
+    tensors: the parts of the region tensors, by name. constants, defines: if the kernel binds only some of the images,
+    they make it write only the results of regions in these; otherwise empty.
     """
 
     result: Operand

@@ -29,10 +29,10 @@ _FEW = 16
 
 @dataclass(frozen=True, eq=False)
 class TracedArray(TracedValue):
-    """A constant whose elements are computed from traced numbers. now: the elements for the present numbers.
+    """A constant whose elements are computed from traced numbers.
 
-    of: the traced numbers, in addition to the shape, on which the elements depend. make: computes the elements for
-    other numbers.
+    now: the elements for the current numbers. of: the traced numbers on which the elements depend, besides those in the
+    shape. make: computes the elements for other numbers.
     """
 
     shape: Shape

@@ -304,7 +304,7 @@ def run_model(
 
 @checked
 def supports_device(device: str) -> bool:
-    """Return whether such a device exists."""
+    """Return whether this device can be opened."""
     try:
         open_device(device)
     except DMLError:

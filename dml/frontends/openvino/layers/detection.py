@@ -1,4 +1,4 @@
-"""NonMaxSuppression and NonZero, whose numbers of rows are known only at run time."""
+"""NonMaxSuppression and NonZero, whose row counts are known only at run time."""
 
 from __future__ import annotations
 

@@ -31,16 +31,16 @@ def _scattered(c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers, 
 def _scattered_elements(
     c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers, axis: _Numbers
 ) -> _Numbers | None:
-    places = list(np.indices(indices.shape))
+    places: list[Any] = [*np.indices(indices.shape)]
     places[c.axis(int(axis.reshape(())), x.ndim)] = indices
     return _replaced(c, x, places, updates)
 
 
 def _scattered_parts(c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers) -> _Numbers | None:
-    return _replaced(c, x, list(np.moveaxis(indices, -1, 0)), updates)
+    return _replaced(c, x, [*np.moveaxis(indices, -1, 0)], updates)
 
 
-def _replaced(c: IrContext, x: _Numbers, places: list[_Numbers], updates: _Numbers) -> _Numbers | None:
+def _replaced(c: IrContext, x: _Numbers, places: list[Any], updates: _Numbers) -> _Numbers | None:
     """Return x with updates at places; None if they are reduced, which the device does."""
     if c.layer.text("reduction", "none") != "none":
         return None

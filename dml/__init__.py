@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .runtime.queue import Fence as Fence
     from .validator import validate as validate
 
-if not TYPE_CHECKING:  # Type checkers know the names written above, and no others.
+if not TYPE_CHECKING:  # Type checkers know only the names imported above.
     _LAZY = {name: module for module, names in {
         ".api.binding": "BindingTable",
         ".runtime.buffer": "Buffer",

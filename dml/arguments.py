@@ -207,7 +207,8 @@ def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
 
 
 class _Names(dict[str, Any]):
-    """The names in a function's module; Any for those imported only for type checkers."""
+    """The names that a function's annotations use: those of its module. Names imported only for type checkers count as
+    Any."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()

@@ -198,7 +198,7 @@ def _data_type(value: Any) -> DML_TENSOR_DATA_TYPE:
     return cast(_T, value) if type(value) is OWN_TENSOR_DATA_TYPE else _directml_type(value)
 
 
-#: Converter and expected type, in words, of each field.
+#: For each field: its converter, and a description of the accepted type for messages.
 _FIELDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "DataType": (_data_type, "a DML_TENSOR_DATA_TYPE"),
     "Flags": (_flags, "DML_TENSOR_FLAGS"),

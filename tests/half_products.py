@@ -12,7 +12,7 @@ import dml
 from harness import tensor
 
 ALLOW = dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
-#: Each element of the result: 2055 rounded to FLOAT16, or the FLOAT16 sum.
+#: Each element of the result: the FLOAT32 sum, 2055, rounded to FLOAT16; and the sum in FLOAT16.
 IN_FLOAT, IN_HALVES = np.float16(2056), np.float16(2048)
 SIZE = STEPS = 32
 

@@ -33,7 +33,7 @@ class TensorMemory:
         self._desc = desc
         self._bits = element_bits(desc.DataType)
         self._elements = None if self._bits < 8 else _strided(words, desc)
-        #: Index that selects the first element along strides of 0, whose value is stored; None without such strides.
+        #: Index of the elements to store: the first one along each dimension of stride 0. None without such dimensions.
         self._once: tuple[slice, ...] | None = None
         self._written = self._elements
         if 0 in desc.strides:
@@ -47,7 +47,7 @@ class TensorMemory:
         self._words[covered // 4 :] = 0
 
     def store(self, array: Array) -> None:
-        """Write the array's elements by the tensor's strides."""
+        """Write the array's elements to the positions that the tensor's strides give."""
         if self._once is not None:
             array = array[self._once]
         if self._written is not None:

@@ -200,7 +200,7 @@ class BindingTable(DeviceChild):
             raise DMLError(f"{where}: the binding's Offset must be a multiple of {alignment}, found {binding.Offset}")
         end = binding.Offset + binding.SizeInBytes
         if end > buffer.size:
-            raise DMLError(f"{where}: the binding ends at byte {end} of a buffer of {buffer.size}")
+            raise DMLError(f"{where}: the binding ends at byte {end}, beyond the buffer's {buffer.size} bytes")
         if binding.SizeInBytes < size:
             raise DMLError(f"{where}: needs {size} bytes, the binding has {binding.SizeInBytes}")
         return BoundRange(where, Place(buffer, binding.Offset), size, tensor)

@@ -1,6 +1,8 @@
-"""Runs over changing buffers: cached recordings for recent sets of buffers, and buffers for outputs that callers keep.
+"""Caches for runs whose buffers change: a recording per recent set of buffers, and output buffers that callers may
+keep.
 
-A loop that feeds an output back as an input alternates between few buffers, and each pair has its recording.
+A loop that feeds an output back as an input alternates between a few buffers; each combination of buffers has its own
+recording.
 """
 
 from __future__ import annotations

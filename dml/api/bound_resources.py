@@ -33,7 +33,7 @@ class BoundResources:
         return inputs, self.outputs and tuple(self.outputs), self.temporary, self.persistent
 
     def resolve(self, operator: int, region: Region) -> Place:
-        """Return the place of a region of the dispatchable's ``operator``-th operator.
+        """Return where a region of operator number ``operator`` of the dispatchable is bound.
 
         Raises DMLError if nothing is bound for it.
         """

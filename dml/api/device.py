@@ -202,13 +202,14 @@ class Device(DMLObject):
         inputs: Sequence[DML_BUFFER_TENSOR_DESC] | None = None,
         outputs: Sequence[DML_BUFFER_TENSOR_DESC] | None = None,
     ) -> CompiledOperator:
-        """Compile a graph of operators to one program. Inputs and outputs go by their edges' names, or by index.
+        """Compile a graph of operators to one program. Inputs and outputs are identified by the names of their edges,
+        or by index.
 
         flags: as for ``compile_operator``. optimize: False runs each operator separately, for comparisons. inputs,
-        outputs: other tensors of the same bytes through which ``dispatch`` sees the graph's own; by default those of
-        the first operator on them. Raises DMLError if the graph breaks a rule of DML_GRAPH_DESC, has operators of
-        another device, or exceeds the device's limits, or if ``inputs`` or ``outputs`` differ from the graph's in
-        number or bytes. Reference: idmldevice1-compilegraph.
+        outputs: tensors of other sizes or data types, over the same bytes, in which ``dispatch`` takes and returns
+        arrays; by default, those of the first operator that uses each. Raises DMLError if the graph breaks a rule of
+        DML_GRAPH_DESC, has operators of another device, or exceeds the device's limits, or if ``inputs`` or ``outputs``
+        differ from the graph's in number or bytes. Reference: idmldevice1-compilegraph.
         """
         graph = read_graph(desc, self.feature_level)
         for index, node in enumerate(desc.Nodes):
@@ -234,8 +235,8 @@ class Device(DMLObject):
             self,
             program,
             "DML_GRAPH_DESC",
-            _seen_as(graph.input_fields, inputs),
-            _seen_as(graph.output_fields, outputs),
+            _seen_as(graph.input_fields, inputs, "inputs"),
+            _seen_as(graph.output_fields, outputs, "outputs"),
             is_graph=True,
             binds_late=self._binds_late(flags),
         )
@@ -335,19 +336,22 @@ def _buffer_size(size: int) -> int:
     return size
 
 
-def _seen_as(fields: Sequence[GraphField], tensors: Sequence[DML_BUFFER_TENSOR_DESC] | None) -> list[GraphField]:
-    """Return the fields with other descriptions of the same bytes."""
+def _seen_as(
+    fields: Sequence[GraphField], tensors: Sequence[DML_BUFFER_TENSOR_DESC] | None, kind: str
+) -> list[GraphField]:
+    """Return the fields with ``tensors`` as their descriptions, which must have as many bytes as the fields' own;
+    return the fields unchanged if ``tensors`` is None. kind: "inputs" or "outputs", for an error."""
     if tensors is None:
         return list(fields)
     if len(tensors) != len(fields):
         raise DMLError(
-            f"Device.compile_graph: the graph has {len(fields)} such tensors, found {len(tensors)} descriptions"
+            f"Device.compile_graph: the graph has {len(fields)} {kind}, found descriptions of {len(tensors)}"
         )
     seen: list[GraphField] = []
     for (name, own), tensor in zip(fields, tensors, strict=True):
         if own is not None and own.TotalTensorSizeInBytes != tensor.TotalTensorSizeInBytes:
             raise DMLError(
-                f"Device.compile_graph: {name} has {own.TotalTensorSizeInBytes} bytes, its description "
+                f"Device.compile_graph: {name} has {own.TotalTensorSizeInBytes} bytes, its description gives "
                 f"{tensor.TotalTensorSizeInBytes}"
             )
         seen.append((name, None if own is None else tensor))

@@ -123,7 +123,7 @@ class DeviceArray:
 
 
 class _Shared:
-    """The owner, for NumPy, of an array over a buffer's own memory."""
+    """Keeps a buffer's memory alive while a NumPy array reads it without a copy."""
 
     def __init__(self, array: DeviceArray, view: npt.NDArray[np.uint8]) -> None:
         self._array = array

@@ -72,7 +72,9 @@ def check_initialization(inputs: Sequence[BoundRange], outputs: Sequence[BoundRa
     for output in outputs:
         for bound in inputs:
             if output.place.buffer is bound.place.buffer:
-                raise DMLError(f"{output} and {bound} are in one buffer: an initializer's inputs must be in others")
+                raise DMLError(
+                    f"{output} and {bound} are in one buffer: an initializer's inputs must be in other buffers"
+                )
     for bound, other in combinations(outputs, 2):
         _require_apart(bound, other)
 

@@ -56,7 +56,7 @@ def follow(uses: Sequence[PersistentUse], where: str) -> None:
                 resources[start] = end, weakref.ref(use.compiled)
             elif start not in resources or resources[start][1]() is not use.compiled:
                 raise DMLError(
-                    f"{where}: {use.compiled.label} reads its {use.bound}, in which it was not initialized: "
-                    "execute an operator initializer with this binding first"
+                    f"{where}: {use.compiled.label} reads its {use.bound} before an initializer of the operator "
+                    "wrote it: execute an operator initializer with this binding first"
                 )
         _initialized.update(after)

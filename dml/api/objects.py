@@ -75,8 +75,8 @@ class DMLObject:
     def set_private_data_interface(self, guid: UUID, data: object | None) -> None:
         """Store any Python object under ``guid``, replacing any other; None removes it.
 
-        As with a reference-counted interface, the object lives until it is replaced or this object goes. Reference:
-        idmlobject-setprivatedatainterface.
+        As with a reference-counted interface, the object lives until it is replaced or this object is deleted.
+        Reference: idmlobject-setprivatedatainterface.
         """
         if data is None:
             self._private.pop(guid, None)

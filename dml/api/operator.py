@@ -63,8 +63,8 @@ Field = tuple[str | int, DML_BUFFER_TENSOR_DESC | tuple[DML_BUFFER_TENSOR_DESC, 
 
 
 def _slots(fields: Sequence[Field], label: str, graphs: str) -> list[Slot]:
-    """Return the binding points of fields. graphs: "input" or "output" for a graph, whose names are not field names;
-    else empty."""
+    """Return the binding points of fields. label: the operator's name in messages. graphs: "input" or "output" if they
+    are inputs or outputs of a graph, for messages; "" for fields of an operator."""
     slots: list[Slot] = []
     for name, tensor in fields:
         if isinstance(tensor, tuple):
@@ -123,7 +123,8 @@ class CompiledOperator(Dispatchable):
         self.initialize_kernels = kernels[len(program.dispatches) :]
         #: Keeps the pipelines alive, which are compiled in the background; recordings find them.
         self._pipelines: object = device.context.pipelines.begin(every, kernels)
-        #: Memory shared with other programs by ``dispatch``, which then run one at a time; None for its own.
+        #: Memory that ``dispatch`` shares with other programs, so that only one of them runs at a time. None: not
+        #: shared.
         self.shared: SharedMemory | None = None
         self._resident: Resident | None = None
         self._making = threading.Lock()
@@ -194,6 +195,11 @@ class CompiledOperator(Dispatchable):
         return {} if self._resident is None else self._resident.kept
 
     @property
+    def kept_kernels(self) -> set[object]:
+        """Return the kernels among ``kept``."""
+        return set() if self._resident is None else self._resident.kept_kernels
+
+    @property
     def memory(self) -> int:
         """The bytes of everything that ``dispatch`` keeps (see ``kept``)."""
         return sum(self.kept.values())
@@ -220,8 +226,8 @@ class CompiledOperator(Dispatchable):
     ) -> dict[Any, Any]:
         """Run on NumPy arrays by tensor name and return the outputs by name.
 
-        A graph's inputs and outputs go by the names of their edges, or by index if unnamed. An index is always valid
-        for an input.
+        A graph's inputs and outputs are identified by the names of their edges, or by index if unnamed. An index is
+        always valid for an input.
 
         inputs: for each present input tensor an array of its sizes and data type; for a tensor array a sequence of
         them. Tensors owned by DML are given to the first dispatch, and later only to replace them. Outputs are new

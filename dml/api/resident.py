@@ -1,4 +1,4 @@
-"""The fast path of ``dispatch``: an operator's own buffers, and one recording over them."""
+"""The fast path of ``dispatch``: buffers that belong to one operator, and a recording that is replayed over them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Array = npt.NDArray[Any]
 
 class SharedMemory:
     """Memory shared by programs of one device that run one at a time: their working memory, and buffers for outputs
-    that callers keep. Made when the first of them runs."""
+    that callers keep. Allocated when the first of these programs runs."""
 
     def __init__(self) -> None:
         self._made: tuple[WorkingMemory, OutputBuffers] | None = None
@@ -49,7 +49,7 @@ class SharedMemory:
 
 
 class _Output(NamedTuple):
-    """An output field: its slots with their tensors, and the host's mirrors of them."""
+    """An output field: the tensor of each slot (binding point), and the host memory that each is copied to."""
 
     name: str | int
     slots: dict[int, DML_BUFFER_TENSOR_DESC]
@@ -73,25 +73,28 @@ class Resident:
     """Runs a compiled operator on arrays. Thread-safe: runs are serialized."""
 
     def __init__(self, compiled: CompiledOperator) -> None:
-        #: Weak, since the operator holds this object: a cycle would keep their device memory until garbage collection.
+        #: Weak, because the operator refers to this object: a reference cycle would keep the device memory of both
+        #: until garbage collection.
         self._compiled: CompiledOperator = weakref.proxy(compiled)
         program = compiled.program
         self._context = context = compiled.get_device().context
         working, self._output_buffers = (compiled.shared or SharedMemory()).on(context)
         self._lock = working.lock
         islands = Islands(bound_regions(Space.TEMPORARY, program.dispatches))
-        with working.workplace() as workplace:
+        with working.working_set() as working_set:
             self._inputs = {
-                slot: workplace.mirror(size, Use.UPLOAD)
+                slot: working_set.mirror(size, Use.UPLOAD)
                 for slot, size in enumerate(program.inputs)
                 if size is not None and slot not in program.owned
             }
             self._outputs = {
-                slot: workplace.mirror(size, Use.READBACK)
+                slot: working_set.mirror(size, Use.READBACK)
                 for slot, size in enumerate(program.outputs)
                 if size is not None
             }
-            self._temporaries = Arena(context, islands, [workplace.buffer(end - start) for start, end in islands.spans])
+            self._temporaries = Arena(
+                context, islands, [working_set.buffer(end - start) for start, end in islands.spans]
+            )
         self._known = [name for name, _ in compiled.input_fields]
         self._names = set(self._known)
         #: Each input field's name, and its number of arrays if it takes a sequence.
@@ -139,9 +142,13 @@ class Resident:
         kept: dict[object, int] = {m.buffer: m.buffer.size for m in mirrors}
         buffers = {*self._temporaries.buffers, *self._bound.buffers, *self._output_buffers.buffers}
         kept |= {buffer: buffer.size for buffer in buffers}
-        each = self._context.pipelines.bytes_each
+        return kept | dict.fromkeys(self.kept_kernels, self._context.pipelines.bytes_each)
+
+    @property
+    def kept_kernels(self) -> set[object]:
+        """Return the pipelines of its recordings, which operators may share."""
         recordings = [*self._recordings.values(), *self._bound.recordings]
-        return kept | {kernel: each for recording in recordings for kernel in recording.pipelines}
+        return {kernel for recording in recordings for kernel in recording.pipelines}
 
     def dispatch(
         self,
@@ -318,7 +325,7 @@ class Resident:
         return self._compiled.input_slots[index].where
 
     def _inputs_in_words(self) -> str:
-        """Return the inputs' names; for unnamed ones the index."""
+        """Return the inputs' names, or indices of unnamed ones, as text for messages."""
         named = [str(name) for name in self._known if isinstance(name, str)]
         unnamed = [str(name) for name in self._known if isinstance(name, int)]
         indices = f"{'without a name ' if named else ''}by index {' and '.join(unnamed)}"

@@ -83,7 +83,7 @@ class Constants:
 
 
 class Weights:
-    """A program's persistent resource, initialized.
+    """A program's persistent resource, initialized: one buffer per island, a contiguous byte range (see ``Islands``).
 
     kernels: those of ``program.initialize``. given: the bytes of each owned input.
     """
@@ -96,8 +96,8 @@ class Weights:
         self._islands = Islands([*bound_regions(Space.PERSISTENT, program.initialize), *self._regions_kept()])
         self._numbers_kept = {self._islands.number(region) for region in self._regions_kept()}
         keys = self._keys(kernels, given)
-        #: Island number -> buffer, for islands that runs read; during initialization also for those that only
-        #: initialization reads.
+        #: Island number -> buffer (see ``Islands``): for islands that runs read, and during initialization also for
+        #: those that only initialization reads.
         self._buffers: dict[int, Buffer] = {}
         for number, key in enumerate(keys):
             shared = None if key is None else context.shared(key)
@@ -160,8 +160,8 @@ class Weights:
         return region.offset - self._islands.spans[self._islands.number(region)][0], region.size
 
     def _work(self, kernels: Sequence[bytes]) -> tuple[list[_Work], set[int]]:
-        """Return the dispatches that fill the islands still without a buffer, and the numbers of all islands they
-        need."""
+        """Return the dispatches that compute the islands without a buffer, and the numbers of all islands that these
+        dispatches need."""
         islands, present = self._islands, set(self._buffers)
         missing = self._numbers_kept - present
         work: list[_Work] = []
@@ -173,7 +173,7 @@ class Weights:
         return work[::-1], missing
 
     def _initialize(self, work: Sequence[_Work], given: Mapping[int, npt.NDArray[Any]], missing: set[int]) -> None:
-        """Fill the missing islands."""
+        """Upload the owned inputs that lie in ``missing`` islands, and run the dispatches that compute the others."""
         for slot, region in self._program.owned.items():
             if self._islands.number(region) in missing:
                 place = self.place(region)

@@ -89,8 +89,8 @@ class _Free(Generic[_Thing]):
         return self._kind.make(size, [other for other, _, thing in left if thing() is not None])
 
 
-class Workplace:
-    """The working memory of one program, which others may share."""
+class WorkingSet:
+    """The working memory of one program. Other programs of the same WorkingMemory may use the same buffers."""
 
     def __init__(self, buffers: _Kind[Buffer], staging: Mapping[Use, _Kind[Piece]]) -> None:
         self._buffers = _Free(buffers)
@@ -119,16 +119,16 @@ class WorkingMemory:
         self._buffers = _Kind(partial(context.buffer, zero=False))
         self._staging = {use: _Kind(partial(context.take, use)) for use in (Use.UPLOAD, Use.READBACK)}
         #: The newest program's memory, kept alive until the next program has taken its share.
-        self._newest: Workplace | None = None
+        self._newest: WorkingSet | None = None
         context.spare.add(self)
 
     @contextmanager
-    def workplace(self) -> Iterator[Workplace]:
+    def working_set(self) -> Iterator[WorkingSet]:
         """Lock the memory, and collect one more program's share of it."""
         with self.lock:
-            workplace = Workplace(self._buffers, self._staging)
-            yield workplace
-            self._newest = workplace
+            working_set = WorkingSet(self._buffers, self._staging)
+            yield working_set
+            self._newest = working_set
 
     def clear(self) -> None:
         """Release memory that no program uses."""

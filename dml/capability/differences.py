@@ -30,7 +30,7 @@ class SupportDifference:
         return {name: _lists(old, new) for name, (old, new) in self.tensors.items()}
 
     def changes(self) -> dict[str, str]:
-        """Return the new possibilities of each changed tensor, in words."""
+        """Return, as text, what the newer level newly accepts for each changed tensor."""
         return {name: "; ".join(_changes(old, new)) for name, (old, new) in self.tensors.items()}
 
 

@@ -17,5 +17,6 @@ _TAKEN: dict[int, set[tuple[int, str]]] = {
 def takes_type(
     operator_type: DML_OPERATOR_TYPE, field: str, data_type: DML_TENSOR_DATA_TYPE, support: TensorSupport
 ) -> bool:
-    """Whether a tensor of an operator takes a data type, by the capability table or as this package's own."""
+    """Whether a tensor of an operator takes a data type: one of the capability table, or one of this package's own
+    types."""
     return data_type in support.data_types or (operator_type, field) in _TAKEN.get(data_type, ())

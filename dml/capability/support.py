@@ -27,18 +27,18 @@ class TensorSupport:
 
     @property
     def kind_in_words(self) -> str:
-        """Its kind in words: optional input array."""
+        """The tensor's kind as text: "optional input array"."""
         return f"{'optional ' if self.optional else ''}{self.kind}{' array' if self.array else ''}"
 
     @property
     def counts_in_words(self) -> str:
-        """Its dimension counts in words: 1 to 8."""
+        """The accepted dimension counts as text: "1 to 8"."""
         counts = self.dimension_counts
         return f"{counts.start} to {counts.stop - 1}" if len(counts) > 1 else f"{counts.start}"
 
     @property
     def data_types_in_words(self) -> str:
-        """Its data types in words: FLOAT32, FLOAT16."""
+        """The accepted data types as text: "FLOAT32, FLOAT16"."""
         return ", ".join(short_name(data_type) for data_type in sorted(self.data_types))
 
     @property
@@ -53,7 +53,7 @@ class TensorSupport:
 
     @property
     def sizes_in_words(self) -> str:
-        """Its sizes in words: { [BatchCount], M, K }; empty if the reference gives none."""
+        """The tensor's sizes as text: "{ [BatchCount], M, K }"; empty if the reference gives none."""
         return f"{{ {', '.join(self.sizes)} }}" if self.sizes else ""
 
 
@@ -86,7 +86,7 @@ class OperatorSupport(Mapping[str, TensorSupport]):
 
     @property
     def title(self) -> str:
-        """The operator and level in words: REDUCE (ARGMAX) at feature level 3_0."""
+        """The operator and level as text: "REDUCE (ARGMAX) at feature level 3_0"."""
         of = f" ({short_name(self.function)})" if self.function is not None else ""
         return f"{short_name(self.operator)}{of} at feature level {short_name(self.level)}"
 

@@ -90,8 +90,8 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
 def _ends_anywhere(result: Operand, unit: int, lines: int) -> bool:
     """Whether the kernel accepts results that end within a unit; it then computes that unit's elements one by one.
 
-    One kernel then serves all lengths. Long arithmetic is an exception, since it would appear twice: compiling a loop
-    around a few dozen chained operators took SwiftShader more than 22 GiB.
+    One kernel then serves all lengths. Long expressions are excluded, since their code would appear twice: SwiftShader
+    needed more than 22 GiB to compile a loop around a few dozen chained operators.
     """
     return result.rank == 1 and (lines <= LONG_ARITHMETIC or result.count % unit != 0)
 

@@ -38,7 +38,7 @@ class EpilogueTooWideError(Exception):
 
 
 class TooLargeError(DMLError):
-    """A dispatch needs more of a tensor than one binding shows."""
+    """A dispatch needs more bytes of a tensor than one binding can hold."""
 
 
 OperandOrArray = Operand | tuple[Operand, ...] | None
@@ -56,7 +56,7 @@ class ProgramBuilder:
         self.target = target
         self.operands = operands or {}
         self.dispatches = program.dispatches
-        #: The computed nodes, for descriptions and profiles: in words, and by number.
+        #: The graph nodes that the next dispatches compute, for descriptions and profiles: as text, and by number.
         self.node = ""
         self.nodes: tuple[int, ...] = ()
         #: Name of the operator being lowered, for error messages.
@@ -88,7 +88,7 @@ class ProgramBuilder:
 
     @contextlib.contextmanager
     def attempt(self) -> Iterator[None]:
-        """Forget the dispatches of the with block if it raises."""
+        """Remove the dispatches added in the with block if it raises."""
         program = self.program
         before = len(program.dispatches), len(program.initialize), program.persistent_size
         try:
@@ -130,7 +130,7 @@ class ProgramBuilder:
     def scratch(self, size: int) -> Region:
         """Like ``temporary``, for ``size`` bytes."""
         if self._initializes:
-            return self.program.persist(size)
+            return self.program.reserve(size)
         self.program.temporaries += 1
         return Region(Space.TEMPORARY, self.program.temporaries - 1, 0, size)
 
@@ -321,7 +321,7 @@ class ProgramBuilder:
     ) -> None:
         """Add a dispatch of a kernel that ends in "lib/for_each.glsl", over ``units`` units.
 
-        rounds: ``steps`` of one unit; the rest as for ``dispatch``.
+        rounds: the steps of one unit. The other parameters are those of ``dispatch``.
         """
         walk = unit_walk(self.target, units, rounds, code.count("\n"))
         self.dispatch(

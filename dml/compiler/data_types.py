@@ -81,7 +81,7 @@ class DataType:
 
     @cached_property
     def significand(self) -> int:
-        """Bits of its exact integers: it represents every integer of this many bits."""
+        """The number of bits up to which it represents every integer exactly."""
         if self.is_floating:
             return int(ml_dtypes.finfo(self.dtype).nmant) + 1
         return int(self.highest).bit_length()
@@ -116,7 +116,7 @@ class _DataTypes(dict[DML_TENSOR_DATA_TYPE, DataType]):
     """Rows by data type. Raises DMLError for one without a row."""
 
     def __missing__(self, data_type: DML_TENSOR_DATA_TYPE) -> DataType:
-        raise DMLError(f"no kernel can hold elements of tensor data type {data_type!r}", HRESULT.E_INVALIDARG)
+        raise DMLError(f"no kernel computes with tensor data type {data_type!r}", HRESULT.E_INVALIDARG)
 
 
 _ROWS = (

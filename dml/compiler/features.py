@@ -87,7 +87,7 @@ class Features:
         return sorted(fitting, key=lambda shape: (shape[0] * shape[1] * shape[2], shape), reverse=True)
 
     def described(self) -> dict[str, bool | str]:
-        """Return each feature by name: whether it is available, or its variants in words."""
+        """Return each feature by name: whether it is available, or its variants as text."""
         found = {name: getattr(self, field) for name, field in FEATURES.items()}
         found["subgroup_operations"] = ", ".join(sorted(self.subgroup_operations))
         found["float16_exact"] = ", ".join(map(str, self.float16_exact))

@@ -1,7 +1,7 @@
 """Loops too long for one invocation, split for several dispatches.
 
-A driver that counts iterations (llvmpipe) counts one more for each loop that ends. In that round no invocation is
-active, but the loops inside run one round, too. Sizes are data, so it unrolls nothing.
+llvmpipe counts iterations, and counts one more whenever a loop ends: in that iteration no invocation is active, but
+each loop inside runs one iteration, too. It unrolls no loop, since sizes are data.
 """
 
 from __future__ import annotations

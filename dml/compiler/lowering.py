@@ -144,8 +144,8 @@ def lower(desc: OperatorDesc, builder: ProgramBuilder) -> None:
 
 
 def _lower_packed(function: Lowering, desc: OperatorDesc, builder: ProgramBuilder) -> None:
-    """Lower an operator on row-major copies, with its axes innermost, of the tensors that exceed a binding. (With
-    CrossChannel, the channels are an axis.)
+    """Lower an operator whose tensors exceed a binding: copy these tensors to row-major order, with the operator's axes
+    innermost, and lower it on the copies. (With CrossChannel, the channels are an axis.)
 
     A part of a channels-last image, or of lines along a first axis, spans nearly as many bytes as the whole tensor; a
     part of its copy does not.
@@ -202,7 +202,7 @@ def compile_operator(desc: OperatorDesc, target: Target) -> Program:
         size = tensor.TotalTensorSizeInBytes or 0
         slots.append(size)
         if space is Space.INPUT and tensor.owned_by_dml:
-            region = program.own(index, size)
+            region = program.reserve_owned(index, size)
         else:
             region = Region(space, index, 0, size)
         return Operand.of(tensor, region)

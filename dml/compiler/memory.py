@@ -8,7 +8,8 @@ from itertools import accumulate
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, StorageBinding
 from dml.traced import TracedInt
 
-#: Maximum placement orders to try before accepting a plan larger than the temporaries alive at once.
+#: Maximum number of placement orders to try before accepting a plan that takes more memory than the temporaries alive
+#: at one time.
 MOST_TRIALS = 8
 
 
@@ -43,7 +44,7 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
 
 
 def least_size(dispatches: Sequence[Dispatch]) -> int:
-    """Return the bytes of the temporaries alive at once: no placement takes less."""
+    """Return the largest total size of temporaries that are alive at one time: no placement takes less."""
     return _least(_lives(dispatches), len(dispatches))
 
 

@@ -116,7 +116,7 @@ def count_barriers(dispatches: Sequence[Dispatch]) -> int:
 
 
 def _dependencies(dispatch: Dispatch, resources: _Resources) -> Iterator[int]:
-    """Yield the number of each earlier touch that the dispatch depends on."""
+    """Yield the number of each earlier access to a range that the dispatch depends on."""
     reading = Access.READ
     for (space, index, start, size), access, _ in dispatch.bindings:
         resource = resources.get((space, index))
@@ -129,8 +129,8 @@ def _dependencies(dispatch: Dispatch, resources: _Resources) -> Iterator[int]:
 
 
 def _touch(dispatch: Dispatch, resources: _Resources, number: int, *, covers: bool = False) -> None:
-    """Record the ranges that a dispatch reads and writes. covers: earlier touches within a written range are dropped,
-    since what depends on them depends on the write, too."""
+    """Record the ranges that a dispatch reads and writes. covers: whether to drop earlier accesses within a written
+    range: a dispatch that depends on them also depends on this write."""
     reading = Access.READ
     for (space, index, start, size), access, _ in dispatch.bindings:
         resource = resources.setdefault((space, index), ([], []))

@@ -1,4 +1,4 @@
-"""Splitting of work on tensors that are larger than one binding.
+"""Splitting of work on tensors larger than one binding into parts: dispatches that each bind a range of every tensor.
 
 A dispatch binds the bytes of each tensor that its operand's view spans (``crop``). So cutting the operands' views along
 their common axes cuts the dispatch (``in_parts``), wherever the bytes are. Tensors that fit stay whole.
@@ -28,8 +28,8 @@ def in_parts(
 ) -> Iterator[tuple[Operand, ...]]:
     """Cut operands along ``axes`` (default: all), along which their sizes are equal.
 
-    Each part fits a binding of ``most`` bytes. If no cut along the axes is small enough, they stay whole, and the
-    builder refuses them by name.
+    Each part fits a binding of ``most`` bytes. If no cut along the axes is small enough, the operands stay whole; the
+    builder then raises an error that names them.
     """
     chosen = range(operands[0].rank) if axes is None else tuple(axes)
     return (part for _, part in in_places(operands, most, chosen))
@@ -60,20 +60,20 @@ def cut(operands: Sequence[Operand], most: int, axes: Sequence[int]) -> tuple[in
             continue
         elements = (most - 2 * VECTOR) * 8 // DATA_TYPES[operand.data_type].bits
         steps = operand.steps
-        while (reach := _reach(operand, extents)) > elements:
+        while (reach := _spanned_elements(operand, extents)) > elements:
             possible = [axis for axis in axes if extents[axis] > 1 and steps[axis]]
             if not possible:
                 return None
             axis = max(possible, key=lambda axis: (extents[axis] - 1) * abs(steps[axis]))
             excess = -(-(reach - elements) // abs(steps[axis]))
             extents[axis] = max(1, extents[axis] - excess)
-    return tuple(_even(sizes[axis], extents[axis], _vector_step(operands, axis)) for axis in axes)
+    return tuple(_even_extent(sizes[axis], extents[axis], _vector_step(operands, axis)) for axis in axes)
 
 
 def in_ranges(operands: Sequence[Operand], most: int) -> list[tuple[int, Box]]:
     """Cut operands of equal sizes into parts within a binding, each a range of their elements in row-major order.
 
-    Return the number of each part's first element, and its place along all axes.
+    Return, for each part, the row-major number of its first element, and its range along each axis.
     """
     sizes = operands[0].sizes
     extents = cut(operands, most, range(len(sizes))) or sizes
@@ -91,8 +91,8 @@ def in_reach(
     """Halve results of equal sizes until they and the elements of ``source`` that they read fit a binding.
 
     reach: returns the part of the source that a part of the results reads. Yield a part's place and its results, and
-    the place and the elements of its part of the source. If not even single results fit, they stay whole, and the
-    builder refuses them by name.
+    the place and the elements of its part of the source. If not even single results fit, the tensors stay whole; the
+    builder then raises an error that names them.
     """
     axes = range(results[0].rank)
     same_rank = [operand for operand in (*results, source) if operand.rank == len(axes)]
@@ -115,7 +115,7 @@ def in_reach(
         if size == 1 or not can_fit or fits(box):
             yield box, *part(box)
             continue
-        half = _even(size, -(-size // 2), _vector_step(results, axis))
+        half = _even_extent(size, -(-size // 2), _vector_step(results, axis))
         for begin, count in ((start + half, size - half), (start, half)):
             pending.append((*box[:axis], (begin, count), *box[axis + 1 :]))
 
@@ -141,7 +141,7 @@ def words(sizes: Sequence[int], strides: Sequence[int]) -> Operand:
 
 
 def boxes(sizes: Sequence[int], extents: Sequence[int]) -> Iterator[Box]:
-    """Yield the parts of a space of these sizes, last axis fastest."""
+    """Divide a space of these sizes into boxes of at most ``extents``; yield them with the last axis fastest."""
     pairs = zip(sizes, extents, strict=True)
     return itertools.product(
         *([(start, min(extent, size - start)) for start in range(0, size, extent)] for size, extent in pairs)
@@ -174,7 +174,8 @@ def within_whole(part: Operand, axes: Sequence[int], box: Box, sizes: Sequence[i
 
 
 def crop(operand: Operand, most: int) -> Operand:
-    """Restrict the operand's region to the bytes that it spans, if the region exceeds ``most`` bytes.
+    """Return the operand with its region restricted to the bytes that its elements span, if the region exceeds ``most``
+    bytes.
 
     Indices stay right modulo 2^32, as kernels compute them, in the operand and in its epilogue.
     """
@@ -212,16 +213,16 @@ def _crop_operand(own: EpilogueOperand, origin: int, stores: tuple[int, int], mo
 
 
 def _spanned(operand: Operand, first: int, end: int) -> tuple[Region, int]:
-    """Return the bytes of elements ``first`` to ``end`` in whole vectors, and the number of the region's elements
-    before them."""
+    """Return the region of elements ``first`` to ``end``, extended to whole vectors, and the number of elements of the
+    original region before it."""
     bits = DATA_TYPES[operand.data_type].bits
     start = first * bits // 8 // VECTOR * VECTOR
     stop = min(operand.region.size, -(-end * bits // (8 * VECTOR)) * VECTOR)
     return operand.region._replace(offset=operand.region.offset + start, size=stop - start), start * 8 // bits
 
 
-def _reach(operand: Operand, extents: dict[int, int]) -> int:
-    """Return the elements that a part spans, from its first to its last."""
+def _spanned_elements(operand: Operand, extents: dict[int, int]) -> int:
+    """Return how many elements lie between the first and the last element of a part, both included."""
     sizes = (extents.get(axis, size) for axis, size in enumerate(operand.sizes))
     return sum((size - 1) * abs(step) for size, step in zip(sizes, operand.steps, strict=True)) + 1
 
@@ -232,7 +233,7 @@ def _vector_step(operands: Sequence[Operand], axis: int) -> int:
     return max(VECTOR_BITS // math.gcd(VECTOR_BITS, bits) for bits in moved)
 
 
-def _even(size: int, most: int, step: int) -> int:
+def _even_extent(size: int, most: int, step: int) -> int:
     """Return the extent of equal parts of at most ``most``, in multiples of ``step`` if possible."""
     if most >= size:
         return size

@@ -36,7 +36,7 @@ def fast_replace(data: _Data, **changes: Any) -> _Data:
 
 
 class Space(Enum):
-    """The binding points of a compiled operator, and its constants."""
+    """The kind of resource that a region lies in: DirectML's binding points, or the program's constants."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -86,7 +86,7 @@ class Operand:
     #: The fused expression that a graph applies to each value before it is stored; only on operands that a kernel
     #: writes.
     epilogue: Epilogue | None = None
-    #: Whether products choose their kernel as for constant weights, though each run computes the elements.
+    #: Whether products choose their kernel as if the elements were constant weights, although each run computes them.
     as_weights: bool = False
     #: Whether elements of the same tensor outside the view may follow its last one in the same 32-bit word.
     followed: bool = False
@@ -109,7 +109,7 @@ class Operand:
 
     @property
     def computed_type(self) -> DML_TENSOR_DATA_TYPE:
-        """Data type of the kernel's values for it, which an epilogue may convert."""
+        """Data type of the values that the kernel computes for this operand, before an epilogue converts them."""
         return self.data_type if self.epilogue is None else self.epilogue.computed_type
 
     @property
@@ -148,7 +148,7 @@ class Operand:
 
     @property
     def distinct(self) -> Operand:
-        """View elements that repeat along a dimension once."""
+        """Return a view without repetition: dimensions of stride 0 have size 1."""
         sizes = tuple(1 if stride == 0 else size for size, stride in zip(self.sizes, self.strides, strict=True))
         return self.view(sizes, self.strides)
 
@@ -176,7 +176,7 @@ class Operand:
         return fast_replace(self, epilogue=epilogue)
 
     def over(self, region: Region, epilogue: Epilogue | None) -> Operand:
-        """Copy, on another region."""
+        """Return a copy of the operand that refers to another region."""
         return fast_replace(self, region=region, epilogue=epilogue)
 
     @staticmethod
@@ -251,7 +251,7 @@ class Dispatch:
     """One shader over a grid of workgroups.
 
     push: the words after the bindings' offsets. parameters: the words of the kernel's uniform block, bound after the
-    storage buffers; empty without one. node: the graph nodes that it computes, in words. nodes: their numbers in the
+    storage buffers; empty without one. node: the graph nodes that it computes, as text. nodes: their numbers in the
     graph's description. invocations: per workgroup.
 
     The order of magnitude of its duration: steps counts the rounds of size-dependent loops (of nested loops, the
@@ -274,14 +274,14 @@ class Dispatch:
     def over(
         self, bindings: tuple[StorageBinding, ...], node: str | None = None, nodes: tuple[int, ...] = ()
     ) -> Dispatch:
-        """Copy, over other regions and, if given, of other nodes."""
+        """Return a copy of the dispatch over other regions; node, nodes: replace its graph nodes if given."""
         if node is None:
             node, nodes = self.node, self.nodes
         return fast_replace(self, bindings=bindings, node=node, nodes=nodes)
 
     @property
     def work(self) -> int:
-        """Multiply-adds or loaded elements of all invocations; each counts as many as the longest."""
+        """Multiply-adds or loaded elements of all invocations, as if each took as long as the longest one."""
         return math.prod(self.groups) * self.invocations * self.steps * self.each
 
 
@@ -312,13 +312,13 @@ class Program:
     dispatches: list[Dispatch] = field(default_factory=list)
     is_placed: bool = True
 
-    def own(self, slot: int, size: int) -> Region:
-        """Reserve a place in the persistent resource for the owned input in ``slot``."""
-        self.owned[slot] = self.persist(size)
+    def reserve_owned(self, slot: int, size: int) -> Region:
+        """Reserve a region of the persistent resource for the owned input in ``slot``."""
+        self.owned[slot] = self.reserve(size)
         return self.owned[slot]
 
-    def persist(self, size: int) -> Region:
-        """Reserve a place in the persistent resource for a tensor."""
+    def reserve(self, size: int) -> Region:
+        """Reserve a region of the persistent resource."""
         region = Region(Space.PERSISTENT, 0, self.persistent_size, size)
         self.persistent_size += -(-size // REGION_ALIGNMENT) * REGION_ALIGNMENT
         return region

@@ -1,4 +1,4 @@
-"""Reuse of lowerings: the same work on other regions.
+"""Reuse of lowerings for operators that differ only in the regions of their tensors.
 
 Models repeat layers. A lowering's result depends on the description and on the tensors' layouts, but not on their
 places: it uses only the regions' sizes, whether they are static, and which are equal. So it is done once over
@@ -82,7 +82,7 @@ def lowered(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: 
 
 
 def expression_key(expression: Expression) -> Hashable:
-    """Key: equal when the GLSL is equal. Lists the nodes in order, and which of them are shared."""
+    """Return a key that is equal for expressions with equal GLSL: the nodes in order, and which of them are shared."""
     if isinstance(expression, Leaf):
         return expression
     if expression.key is None:
@@ -152,7 +152,8 @@ def _moved(value: OperandOrArray, to: Mapping[Region, Region]) -> Any:
 
 
 def add(builder: ProgramBuilder, found: Lowered) -> None:
-    """Add a lowering with the actual regions in place of its placeholders, and new places for its own."""
+    """Add a lowering to the program: the actual regions replace its placeholders, and its temporaries and persistent
+    tensors get new regions."""
     program, (inner, regions) = builder.program, found
     temporaries, persistent = program.temporaries, program.persistent_size
     program.temporaries += inner.temporaries

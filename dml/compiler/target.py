@@ -83,7 +83,7 @@ class Target:
 
     @cached_property
     def max_region(self) -> int:
-        """Bytes that one binding may show: the offset's alignment may take up to 256."""
+        """Maximum bytes of a region in one binding, which may begin up to 256 bytes earlier to align its offset."""
         return self.max_storage_buffer_range - 256
 
     @cached_property

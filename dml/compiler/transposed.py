@@ -37,7 +37,7 @@ def apply_transposed(
 
 
 def _turned(tile: int, result: Operand, source: Operand) -> tuple[Operand, Operand] | None:
-    """Permute both operands so that the source's innermost dimension is last but one.
+    """Permute the dimensions of both operands so that the source's innermost dimension is the last but one.
 
     None if it is innermost in the result too, if either dimension is short, or if words are shared.
     """
@@ -118,7 +118,7 @@ def _blocks(builder: ProgramBuilder, emitted: Emitted, result: Operand, source: 
 
 def _store_block(result: Operand, make: Callable[[int], list[str]]) -> str:
     """Return GLSL of void store_block(v, to), which transposes a block. make: returns the lines that declare ``made``,
-    the vector of a row."""
+    the vector of a row of the transposed block."""
     unit = DATA_TYPES[result.data_type].per_vector
     lines = [f"void store_block(uvec4 v[{unit}], uint to) {{"]
     for row in range(unit):

@@ -1,6 +1,6 @@
 """Tuning results: the fastest variant for each class of work, carried by a Target.
 
-selection consults them (``selection.tuned``); without an entry its rules decide. `dml tune` makes them.
+`dml tune` writes them and selection reads them (``selection.tuned``); without an entry, selection's rules decide.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ ATTRIBUTES: Mapping[str, tuple[dict[str, float], ...]] = {
 
 
 def activation_class(name: str) -> Any:
-    """Return the structure of RELU, SOFTMAX1, ..."""
+    """Return the description class of an activation, such as RELU or SOFTMAX1."""
     return getattr(descriptors, f"DML_ACTIVATION_{name}_OPERATOR_DESC")
 
 

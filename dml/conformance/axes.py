@@ -1,7 +1,7 @@
 """Axes: kinds of device that one physical device can emulate, so that a CPU driver runs GPU kernels.
 
-An axis changes what compiler and runtime see, not the device: ``discrete`` selects the kernels for GPUs and staged
-buffers, ``integrated`` the same kernels with shared memory.
+An axis (an option of ``--as``) changes the properties that the compiler and the runtime see, not the device itself:
+``discrete`` selects the kernels for GPUs and staged buffers, ``integrated`` the same kernels with shared memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ AXES: Mapping[str, Mapping[str, Any]] = {
 
 
 def selected(asked: Iterable[str]) -> list[str]:
-    """Return the axes of the options ``--as``, without repetition; "all" means every one.
+    """Return the axes that the options ``--as`` name, each once; "all" means every axis.
 
     Raises OptionError for an unknown one.
     """
@@ -48,7 +48,7 @@ def selected(asked: Iterable[str]) -> list[str]:
 
 
 def seen_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> VulkanDevice:
-    """Return the physical device as it appears on an axis, with these limits.
+    """Return the physical device with the properties of an axis, changed by ``limits``.
 
     A CPU driver that emulates a GPU still ends long loops, so its kernels are split as for CPUs.
     """
@@ -59,7 +59,7 @@ def seen_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> VulkanD
 
 
 def open_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> Device:
-    """Open the device that ``seen_as`` returns; a process opens each once."""
+    """Open the device that ``seen_as`` returns. A second call for the same device and axis returns the same Device."""
     return _open(seen_as(vulkan, axis, **limits))
 
 

@@ -9,7 +9,7 @@ from dml.conformance import report
 from dml.conformance.report import Record
 from dml.conformance.terminal import failure_lines, words
 
-#: Maximum failures shown in full, and by name.
+#: Maximum number of failures shown in full, and maximum number of further ones that are listed by name.
 MOST, MOST_NAMED = 5, 50
 _FACTS = (("device", "name"), ("driver", "driver"), ("Vulkan", "api_version"), ("type", "type"),
           ("vendor id", "vendor_id"), ("device id", "device_id"), ("run as", "axis"))  # fmt: skip

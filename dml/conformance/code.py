@@ -56,7 +56,8 @@ def digest_of_files(package: Path, patterns: Iterable[str]) -> str:
 
 
 def digest_of_words(shaders: Path) -> str:
-    """Return a digest of the words in each shader; selection reads no more of their texts (``sources.identifiers``)."""
+    """Return a digest of the words in each shader; the words are all that selection reads from a shader
+    (``sources.identifiers``)."""
     digest = hashlib.sha256()
     for path in sorted(shaders.rglob("*")):
         if path.is_file():

@@ -86,7 +86,7 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
         shares = np.where(error == 0, 0.0, error / allowed)
         limits = allowed / unit
     by = np.where(wrong, ulp + 1, 0) if wrong.any() else ulp if expected.is_exact else shares
-    # If all elements are exact, take the one with the strictest limit.
+    # If all elements are exact, report the one with the strictest limit.
     place = int(np.argmax(by) if np.any(by) else np.argmin(limits)) if found.size else 0
     position = np.unravel_index(place, found.shape) if found.size else ()
 

@@ -164,7 +164,8 @@ class _Search:
         )
 
     def _known(self, names: Iterable[str]) -> list[_Candidate]:
-        """Lower valid cases; leave out those whose labels exclude each other."""
+        """Return a candidate for each of these cases that has a program; leave out cases whose labels exclude each
+        other."""
         for name in names:
             if name not in self._candidates:
                 self._candidates[name] = self._lowered(Case.parse(name))

@@ -379,11 +379,7 @@ def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer | DML_BUFFER_BINDI
 
 
 def _judged(
-    outcome: Outcome,
-    start: float,
-    compiled: CompiledOperator,
-    case: CaseData,
-    found: Sequence[npt.NDArray[np.uint8]],
+    outcome: Outcome, start: float, compiled: CompiledOperator, case: CaseData, found: Sequence[npt.NDArray[np.uint8]]
 ) -> Outcome:
     reports: list[dict[str, Any]] = []
     histogram = np.zeros(6, np.int64)
@@ -425,7 +421,7 @@ def _failure(label: str, tensor: Tensor, result: Comparison, touched: int | None
 
 
 def _loose(label: str, result: Comparison) -> Outcome:
-    """Return, for an output within its public limit, the worst element beyond the tight one."""
+    """Describe the worst element of an output whose errors are within the public limit but exceed the tight one."""
     far, share = result.loose, result.tight_share
     assert far is not None
     assert share is not None
@@ -456,7 +452,7 @@ def _element(wrong: Mismatch) -> Outcome:
     }
 
 
-#: Fields of a failure that concerns no single element.
+#: Element fields of a failure that is not about a single element: all None.
 NO_ELEMENT: Outcome = dict.fromkeys(("index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
 
 

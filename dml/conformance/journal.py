@@ -1,7 +1,8 @@
 """The journal of a run: a JSON line per outcome, written at once, so that a killed run can continue.
 
-The first line is the report without results, and the device axes (see DeviceAxis); each further line holds the number
-of a device axis, an outcome, and the seconds that the device axis has taken so far. The last outcome of a case counts.
+The first line is the report without results, and the devices with their axes (see DeviceAxis); each further line holds
+the number of a DeviceAxis, an outcome, and the seconds that its cases have taken so far. The last outcome of a case
+counts.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class PlacePart(NamedTuple):
 
 
 class Journal:
-    """An open journal. found: outcomes by case, for each device axis. seconds: the time that each axis has taken."""
+    """An open journal. found: outcomes by case, for each DeviceAxis. seconds: the time that the cases of each have
+    taken."""
 
     def __init__(self, path: Path, head: Record, devices: Sequence[Record]) -> None:
         self.path, self.head, self.devices = path, head, list(devices)
@@ -77,8 +79,8 @@ class Journal:
         return journal
 
     def add(self, place: int, outcome: Record, seconds: float) -> None:
-        """Write an outcome. place: number of the device axis. seconds: the device axis's time so far. Raises DMLError
-        if it cannot be written."""
+        """Write an outcome. place: number of the DeviceAxis. seconds: the time that its cases have taken so far. Raises
+        DMLError if it cannot be written."""
         line = {"place": place, "seconds": round(seconds, 3), "outcome": outcome}
         self._take(line)
         with writing(self.path):
@@ -86,8 +88,8 @@ class Journal:
             self._file.flush()
 
     def report(self, parts: Sequence[PlacePart], left: Sequence[str]) -> Record:
-        """Return the current report. parts: the cases of each device axis. left: for each, why cases have no
-        outcome."""
+        """Return the current report. parts: the cases of each DeviceAxis. left: for each, the reason why some cases
+        have no outcome."""
         record: Record = {**self.head, "runs": []}
         for device, found, seconds, part, why in zip(self.devices, self.found, self.seconds, parts, left, strict=True):
             missing = [not_run(case, why) for case in part.cases if case not in found]

@@ -34,8 +34,8 @@ class Expected:
     units in the last place of its own value in the output's data type, and additionally by ``absolute`` (a number, or
     one per element). Both zero: equal, NaN to NaN. why: the source of the limit. undefined: elements that the operator
     leaves undefined; None if it defines all. tight: a smaller bound that our kernels keep; None if none is known.
-    moved: elements are copied unchanged, so that zeros keep their signs and subnormals their values (NaNs may have
-    other bits).
+    moved: the operator copies elements unchanged, so that zeros must keep their signs and subnormals their values (NaNs
+    may have other bits).
     """
 
     values: Array
@@ -65,8 +65,9 @@ def spacing(values: Array, kind: np.dtype[Any]) -> Array:
 def sum_of_products(count: int, magnitudes: Array, kind: np.dtype[Any], values: Array) -> Array:
     """Return the error bound of a sum of ``count`` float32 products, in any order, in the output's type.
 
-    magnitudes: sums of the products' magnitudes. Each product and each sum may be off by half an ulp of float32, or
-    flushed to zero if it is subnormal, and so may a few more factors and addends; a FLOAT16 result rounds once more.
+    magnitudes: sums of the products' magnitudes. Each product and each sum may be wrong by half an ulp of float32, or
+    be flushed to zero if it is subnormal. The bound leaves room for a few further operations. A FLOAT16 result is
+    rounded once more.
     """
     allowed = (count + 6) * 2.0**-24 * np.abs(magnitudes) + 4 * 2.0**-24 * np.abs(values) + (2 * count + 6) * 2.0**-126
     if kind == np.float16:
@@ -97,7 +98,7 @@ class Limit:
         return Expected(values, self.ulp[half], self.absolute[half] + absolute, self.why, tight=tight)
 
     def keeping(self, tight: Limit) -> Limit:
-        """Return this limit with a tight one inside it."""
+        """Return this limit together with a tight one."""
         return replace(self, tight=tight)
 
     def and_then(self, other: Limit) -> Limit:

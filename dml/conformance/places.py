@@ -18,7 +18,7 @@ IDENTITY = ("name", "driver", "driver_version", "api_version", "vendor_id", "dev
 
 @dataclass(frozen=True)
 class DeviceAxis:
-    """A Vulkan device on an axis."""
+    """A Vulkan device presented as one of the kinds in ``axes.AXES``: as a discrete GPU, for example."""
 
     device: VulkanDevice
     axis: str

@@ -55,18 +55,18 @@ SCALES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def drawn(values: Values, of: Tensor, low: float, high: float) -> Array:
+def drawn(values: Values, tensor: Tensor, low: float, high: float) -> Array:
     """Draw values from low to high; with ``edges``, half of them come from ``Values.fill``."""
-    ordinary = values.between(of, low, high)
+    ordinary = values.between(tensor, low, high)
     if not values.edges:
         return ordinary
-    return np.asarray(np.where(values.rng.random(of.Sizes) < 0.5, values.fill(of), ordinary))
+    return np.asarray(np.where(values.rng.random(tensor.Sizes) < 0.5, values.fill(tensor), ordinary))
 
 
-def any_integers(values: Values, of: Tensor) -> Array:
+def any_integers(values: Values, tensor: Tensor) -> Array:
     """Draw integers from their type's whole range."""
-    kind = numpy_dtype(of.DataType)
-    return values.rng.integers(*integer_range(kind), of.Sizes, dtype=kind, endpoint=True)
+    kind = numpy_dtype(tensor.DataType)
+    return values.rng.integers(*integer_range(kind), tensor.Sizes, dtype=kind, endpoint=True)
 
 
 def domain(low: float, high: float, *others: tuple[float, float], whole: tuple[int, int] | None = None) -> InputMaker:

@@ -69,7 +69,7 @@ def failures(report: Record) -> list[tuple[Record, Record]]:
 
 
 def title(device: Mapping[str, Any]) -> str:
-    """Return a short title of a device and its axis."""
+    """Return a title for a device's results: its name, and the axis (the kind of device as which it was presented)."""
     name = device["name"].split(" (")[0]
     return name if device["axis"] == "plain" else f"{name} as {device['axis']}"
 

@@ -21,7 +21,7 @@ from dml.conformance.report import Record
 CASES_OF_A_PROCESS = 1000
 #: After this many consecutive lost processes the device is abandoned.
 MOST_LOST = 5
-#: Failures minimized per device axis: the first of each operator and data type.
+#: Maximum number of failures minimized per DeviceAxis: the first of each operator and data type.
 MOST_SMALLEST = 20
 #: Maximum seconds to minimize one.
 SMALLEST_SECONDS = 60.0
@@ -29,8 +29,8 @@ SMALLEST_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Conduct:
-    """Options of a run. seconds: limit per case. jobs: number of concurrent cases on a device axis. smallest: whether
-    to minimize failures. variables: additional environment variables of the processes."""
+    """Options of a run. seconds: limit per case. jobs: number of cases that run at the same time on a DeviceAxis.
+    smallest: whether to minimize failures. variables: additional environment variables of the processes."""
 
     seconds: float = 300.0
     jobs: int = 1
@@ -39,7 +39,7 @@ class Conduct:
 
 
 class PlaceRun:
-    """A run of cases on one device axis: threads, each with a process, take the cases from one queue.
+    """A run of cases on one DeviceAxis: threads, each with a worker process, take the cases from one queue.
 
     left: why cases without an outcome were skipped; empty as long as the device works.
     """

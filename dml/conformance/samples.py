@@ -1,7 +1,7 @@
 """Parts of large operators that are operators themselves: some rows, channels, heads or sequences of the results.
 
-A float64 reference of a model's whole product takes too long. The part has sums of the same length, and its exact
-results are some of the whole's.
+A float64 reference of a model's whole product takes too long. A part has sums of the same length as the whole operator,
+and its exact results are elements of the whole result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`dml conformance --stress`: each device on each axis in its own process, which may hang or crash with the driver."""
+"""`dml conformance --stress`: a process for each device and axis, since the driver may hang or crash it."""
 
 from __future__ import annotations
 

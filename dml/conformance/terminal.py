@@ -39,7 +39,7 @@ def show(console: Console, record: Record, *, by_type: bool = False, failures: i
 
 
 def words(status: str) -> str:
-    """Return a status in words."""
+    """Return the name of a status for readers."""
     return status.replace("_", " ")
 
 
@@ -165,7 +165,7 @@ def _failures(console: Console, run: Record, most: int) -> None:
 
 
 def kinds_text(failed: Sequence[Record]) -> str:
-    """Return the numbers of failures by kind, in the order of KINDS."""
+    """Return a text with the number of failures of each kind, in the order of KINDS."""
     found = Counter(map(kind_of, failed))
     return ", ".join(f"{found[kind]} {words}" for kind, words in KINDS.items() if found[kind])
 

@@ -109,7 +109,7 @@ def without_subnormals(array: Array) -> Array:
 
 
 def filled(desc: OperatorDesc, make: Callable[[str, Tensor], Array]) -> dict[str, Array]:
-    """Call make(field, tensor) for each input present."""
+    """Return make(field, tensor) for each input that the description has, by field."""
     return {name: make(name, tensor) for name, _, tensor in tensors(desc.inputs())}
 
 

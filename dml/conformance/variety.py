@@ -75,7 +75,7 @@ def far_integers(kind: np.dtype[Any]) -> Array:
 
 
 def chosen(values: Array) -> Expected:
-    """Expect values that a comparison chose: exact, except for choices among subnormals.
+    """Return expected values that a comparison selected: exact, except for choices among subnormals.
 
     A device may compare those as zeros and return one of them unchanged (SwiftShader). FLOAT16's are normal in float32.
     """
@@ -87,10 +87,10 @@ def chosen(values: Array) -> Expected:
 
 
 def moved(values: Array) -> Expected:
-    """Expect elements copied unchanged: with the signs of zeros, and subnormals."""
+    """Return expected values that are copies of input elements: zeros keep their signs, and subnormals their values."""
     return replace(exact(values), moved=True)
 
 
 def exact(values: Array) -> Expected:
-    """Expect exact values."""
+    """Return expected values without tolerance."""
     return Expected(values.astype(np.float64) if is_float(values.dtype) else values)

@@ -68,8 +68,8 @@ def window_parameters(operator: type[OperatorDesc], **more: Any) -> dict[str, An
 
 
 def gathered(values: Any, terms: Any, desc: Any) -> Expected:
-    """Expect a gradient whose elements each sum at most one window of output gradients, whose magnitudes add up to
-    ``terms``."""
+    """Return an expected gradient. Each element is the sum of at most a window of output gradients; ``terms`` is the
+    sum of their magnitudes."""
     count = 3 * math.prod(desc.WindowSize)  # each gradient may be a rounded quotient
     sums = Rounded(values, sum_of_products(count, terms, np.dtype(np.float32), values))
     return sums.expected(desc.OutputGradientTensor, "a float32 sum in any order")

@@ -1,4 +1,4 @@
-"""A process that runs cases on one device as one axis. Requests and answers are JSON lines.
+"""A process that runs cases on one device, presented as one axis. Requests and answers are JSON lines.
 
 The first request is ``{"device": 0, "name": "...", "axis": "plain", "seed": 0}``; each further one ``{"case": id,
 "seconds": most}``, answered with its outcome, or ``{"smallest": id, "seconds": most}``, answered with the smallest case

@@ -403,7 +403,7 @@ _EQUAL = "InputTensor, OutputTensor: the same sizes and data type."
 
 @shared_fields
 class UnaryDesc(OperatorDesc):
-    """First fields of an operator on each element of a tensor."""
+    """The first fields of an operator on each element of a tensor."""
 
     TENSORS = _EQUAL
     InputTensor: Input
@@ -412,7 +412,7 @@ class UnaryDesc(OperatorDesc):
 
 @shared_fields
 class ScaledDesc(OperatorDesc):
-    """First fields of an operator on each element of a tensor, which ScaleBias scales and shifts first."""
+    """The first fields of an operator on each element of a tensor, which ScaleBias scales and shifts first."""
 
     TENSORS = _EQUAL
     InputTensor: Input
@@ -422,7 +422,7 @@ class ScaledDesc(OperatorDesc):
 
 @shared_fields
 class BinaryDesc(OperatorDesc):
-    """First fields of an operator on each pair of elements of two tensors."""
+    """The first fields of an operator that computes each element from one element of each of two tensors."""
 
     TENSORS = "ATensor, BTensor, OutputTensor: the same sizes and data type."
     ATensor: Input
@@ -432,7 +432,7 @@ class BinaryDesc(OperatorDesc):
 
 @shared_fields
 class ActivationDesc(OperatorDesc):
-    """First fields of an activation, which another operator may fuse: then it has no tensors."""
+    """The first fields of an activation, which another operator may fuse: then it has no tensors."""
 
     TENSORS = _EQUAL
     InputTensor: Input = fusable()

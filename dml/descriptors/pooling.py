@@ -23,7 +23,7 @@ from .base import (
 
 @shared_fields
 class PoolingDesc(OperatorDesc):
-    """First fields of a pooling over windows."""
+    """The first fields of a pooling over windows."""
 
     TENSORS = "InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels, and the windows."
     InputTensor: Input
@@ -75,7 +75,7 @@ class DML_ROI_POOLING_OPERATOR_DESC(OperatorDesc):
 
 @shared_fields
 class IndexedPoolingDesc(OperatorDesc):
-    """First fields of a pooling that optionally returns indices."""
+    """The first fields of a pooling that optionally returns indices."""
 
     TENSORS = (
         "OutputIndicesTensor: the sizes of OutputTensor; row-major indices into the whole input; on ties, the first "
@@ -154,7 +154,7 @@ class DML_MAX_POOLING_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @shared_fields
 class RegionsDesc(OperatorDesc):
-    """First fields of an operator that samples regions of interest."""
+    """The first fields of an operator that samples regions of interest."""
 
     TENSORS = (
         "InputTensor: {batch, channels, height, width}. ROITensor: {1, 1, regions, 4}: x1, y1, x2, y2. "

@@ -12,7 +12,7 @@ from .base import Input, OperatorArray, OperatorDesc, OptionalInput, OptionalOut
 
 @shared_fields
 class RecurrentDesc(OperatorDesc):
-    """First fields of RNN and GRU. LSTM has other tensors between them."""
+    """The first fields of RNN and GRU. LSTM has other tensors between them."""
 
     InputTensor: Input
     WeightTensor: Input

@@ -16,7 +16,7 @@ class OWN_OPERATOR_TYPE(IntEnum):
 
 
 class OWN_TENSOR_DATA_TYPE(IntEnum):
-    """This package's own data types, numbered far above DirectML's. Descriptions take the enumerators, no numbers or
-    names."""
+    """This package's own data types, numbered far above DirectML's. Descriptions take only the enumerators, neither
+    numbers nor names."""
 
     OWN_TENSOR_DATA_TYPE_UINT2 = 1 << 31

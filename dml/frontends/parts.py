@@ -1,4 +1,4 @@
-"""Partition of a graph into consecutive parts, alternating between device and host.
+"""Partition of a model's nodes into consecutive parts that run alternately on the device and on the host.
 
 Each node runs as early as its kind and its inputs allow, which minimizes the number of parts. Values that depend only
 on constants are computed in each part that needs them, where they are known during preparation.
@@ -63,7 +63,7 @@ def cut(
     parts = []
     for level in sorted({0, *(level for index in live if (level := levels[index]) is not None)}):
         own = {index for index in live if levels[index] == level}
-        # Values of constants count as outputs of the first device part.
+        # A graph output that depends only on constants becomes an output of the first device part.
         needed = {name for name in outputs if name in writers and (levels[writers[name]] or 0) == level}
         for index in live - own:
             if levels[index] is not None:

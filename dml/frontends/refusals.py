@@ -1,4 +1,4 @@
-"""Names of other APIs without a counterpart here: using one raises a DMLError that says why."""
+"""Names of other APIs that this package does not support: using one raises a DMLError that says why."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dml.errors import HRESULT, DMLError
 
 
 class RefusedName:
-    """A refused name: calling it, or reading an attribute, raises the DMLError."""
+    """The value of an unsupported name: calling it, or reading one of its attributes, raises a DMLError."""
 
     def __init__(self, name: str, why: str) -> None:
         self._name = name
@@ -28,7 +28,7 @@ class RefusedName:
 
 
 def by_name(names: Mapping[str, str]) -> dict[str, str]:
-    """Return name -> reason, from reason -> names, separated by spaces."""
+    """Return {name: reason} from {reason: names separated by spaces}."""
     return {name: reason for reason, together in names.items() for name in together.split()}
 
 

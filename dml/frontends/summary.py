@@ -121,7 +121,8 @@ class Explained(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The operators of each node, in the order of the model's parts.
+    """The operators of each node. The nodes are in running order: part by part, if the model is split between device
+    and host.
 
     assumed: messages about sizes and inputs that were not given. sizes: the values of symbolic sizes.
     """

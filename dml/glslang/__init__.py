@@ -111,7 +111,8 @@ def _has_extension(name: str, version: str, *, in_process: bool) -> bool:
 
 
 def compiler() -> str:
-    """Return the compiler that ``compile`` uses, in words. Raises DMLError for an unknown choice in the environment."""
+    """Return the name and version of the compiler that ``compile`` uses, as text. Raises DMLError for an unknown choice
+    in the environment."""
     _library()
     try:
         version = _version().removeprefix("Glslang Version: ")

@@ -118,7 +118,7 @@ Search = tuple[str, str, tuple[str, str] | None]
 
 
 def searches(source: Source, files: Files) -> tuple[Search, ...]:
-    """Return the lookups that decide ``identity``, besides the source's own texts."""
+    """Return the file lookups on which ``identity`` depends, in addition to the source's own texts."""
     found: list[Search] = []
     for _ in _reached(source, files, found):
         pass

@@ -85,8 +85,8 @@ def _is_read_stored(node: Node, weights: _Weights) -> bool:
 
 
 def widens_scales(node: Node, once: Collection[Node]) -> bool:
-    """Whether a node widens FLOAT16 scales, and all readers of the result read their weights, and so these scales, as
-    stored. once: the nodes that initialization computes."""
+    """Whether a node widens FLOAT16 scales that need not be widened, because all products that use them read weights
+    and scales in their stored form. once: the nodes that initialization computes."""
     weights = weights_of(node)
     if weights is None or weights.counts is not None or not is_packed(weights.tensor):
         return False

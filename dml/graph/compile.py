@@ -55,14 +55,17 @@ class _Compiler:
         self.regions: dict[Value, Region] = {}
         #: Results of removed operators: the view that replaces each, and its description.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
-        #: Weights that products and gathers read in their stored form, and matrices that products read in a stack.
+        #: Values that no kernel computes: weights that readers dequantize themselves, and matrices that products read
+        #: directly from a stack.
         self.blocks: dict[Value, StoredWeights | Stack] = {}
         #: Widened scales -> the FLOAT16 scales that readers of stored weights read instead.
         self.scales: dict[Value, Operand] = {}
-        #: Gathers without a kernel, because products read their stacks of matrices in place; and these stacks.
+        #: Gathers that need no kernel, because products read the chosen matrices directly from the stack; and the stack
+        #: of each gather's result.
         self.gathers: set[Node] = set()
         self.stacks: dict[Value, Stack] = {}
-        #: Attentions whose scores are computed in parts, by their last node, and their earlier nodes.
+        #: Attentions whose scores are computed in parts, by the last node of each; and the other nodes of these
+        #: attentions.
         self.scores: dict[Node, Scores] = {}
         self.in_parts: set[Node] = set()
         #: Nodes that initialization computes.
@@ -71,7 +74,7 @@ class _Compiler:
         self.joins = JoinPlan()
         #: Values of ``joins.copied`` already copied.
         self.moved: set[Value] = set()
-        #: Graph outputs copied from another one: a value that is several outputs is written to the first.
+        #: Copies to graph outputs: a value that is several outputs is written to the first and copied to the others.
         self.copies: list[tuple[Value, int, DML_BUFFER_TENSOR_DESC]] = []
 
     def compile(self) -> Program:
@@ -80,7 +83,7 @@ class _Compiler:
         for index, value in enumerate(graph.inputs):
             program.inputs.append(value.size or None)
             if index in graph.owned:
-                self.regions[value] = program.own(index, value.size)
+                self.regions[value] = program.reserve_owned(index, value.size)
             elif value.size:
                 self.regions[value] = Region(Space.INPUT, index, 0, value.size)
         for _, tensor in graph.output_fields:
@@ -205,7 +208,8 @@ class _Compiler:
         return True
 
     def _read_in_place(self, node: Node, builder: ProgramBuilder) -> StoredWeights | Stack | None:
-        """Return the weights that all readers of a node's result read instead; None if it is computed."""
+        """Return the stored weights or the stack that all readers of a node's result read instead of it; None if the
+        result must be computed."""
         if node in self.gathers:
             stack = self.stacks[node.result[1]] = stack_of(node, self._read, self._indices(node, builder))
             return stack
@@ -267,7 +271,8 @@ class _Compiler:
         written: Operand,
         extra_operands: Sequence[Operand],
     ) -> None:
-        """Lower an operator and its epilogue. output: describes the operator's result. written: the epilogue's."""
+        """Lower an operator and its epilogue. output: description of the operator's own result. written: operand of the
+        epilogue's result."""
         assert node.desc is not None
         assert node.epilogue is not None
         ((port, _),) = filter(None, node.outputs)
@@ -283,9 +288,9 @@ class _Compiler:
         assert seen is not None
         self._apply(builder, node.epilogue, written, [seen, *extra_operands])
 
-    def _attention(self, of: Scores) -> None:
+    def _attention(self, attention: Scores) -> None:
         """Compute an attention for some matrices of its scores at a time."""
-        nodes = (of.product, of.softmax, of.mixed)
+        nodes = (attention.product, attention.softmax, attention.mixed)
         builders = [ProgramBuilder(self.program, self.target) for _ in nodes]
         for node, builder in zip(nodes, builders, strict=True):
             builder.node, builder.nodes = node.label, node.numbers
@@ -298,30 +303,30 @@ class _Compiler:
         assert isinstance(softmax, SOFTMAX)
         assert isinstance(mixed, DML_GEMM_OPERATOR_DESC)
         ends = [self._operands(node, builder) for node, builder in zip(nodes, builders, strict=True)]
-        extra = self._extra_operands(of.product)
-        whole = packed_tensor(of.tensor.DataType, of.sizes(of.tensor.Sizes))
+        extra = self._extra_operands(attention.product)
+        whole = packed_tensor(attention.tensor.DataType, attention.sizes(attention.tensor.Sizes))
 
         def part(operand: OperandOrArray, batch: tuple[int, ...], first: int) -> Operand | None:
             assert not isinstance(operand, tuple)
-            return None if operand is None else of.part(operand, batch, first)
+            return None if operand is None else attention.part(operand, batch, first)
 
-        for first in of.firsts():
+        for first in attention.firsts():
             scores, weights = (Operand.of(whole, b.scratch(whole.TotalTensorSizeInBytes)) for b in builders[:2])
             batch = product.OutputTensor.Sizes[:-2]
             own: dict[str, OperandOrArray] = {}
             own = {name: part(operand, batch, first) for name, operand in ends[0].items() if name != "OutputTensor"}
-            output = packed_tensor(product.OutputTensor.DataType, of.sizes(product.OutputTensor.Sizes))
-            if of.product.epilogue is None:
+            output = packed_tensor(product.OutputTensor.DataType, attention.sizes(product.OutputTensor.Sizes))
+            if attention.product.epilogue is None:
                 self._lower(product, builders[0], own | {"OutputTensor": reshaped(scores, output.Sizes)})
             else:
-                added = [of.part(operand, of.tensor.Sizes[:-2], first) for operand in extra]
-                self._with_epilogue(of.product, builders[0], own, output, scores, added)
-            sizes = of.sizes(softmax.InputTensor.Sizes)
+                added = [attention.part(operand, attention.tensor.Sizes[:-2], first) for operand in extra]
+                self._with_epilogue(attention.product, builders[0], own, output, scores, added)
+            sizes = attention.sizes(softmax.InputTensor.Sizes)
             seen = {"InputTensor": reshaped(scores, sizes), "OutputTensor": reshaped(weights, sizes)}
             self._lower(softmax, builders[1], seen)
             batch = mixed.OutputTensor.Sizes[:-2]
             own = {name: part(operand, batch, first) for name, operand in ends[2].items() if name != "ATensor"}
-            own["ATensor"] = reshaped(weights, of.sizes(mixed.ATensor.Sizes))
+            own["ATensor"] = reshaped(weights, attention.sizes(mixed.ATensor.Sizes))
             self._lower(mixed, builders[2], own)
 
     def _lower(self, desc: OperatorDesc, builder: ProgramBuilder, operands: Mapping[str, OperandOrArray]) -> None:
@@ -364,7 +369,8 @@ class _Compiler:
     def _comes_back(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
-        """Whether an operator's kernels read ``written`` after writing it. (Its inputs may overlap that region.)"""
+        """Whether an operator's kernels read ``written`` after they have written it, apart from inputs in the same
+        region."""
         aside = ProgramBuilder(Program(), builder.target)
         aside = aside.initialization() if builder.initializes else aside
         separate = written._replace(index=-1)

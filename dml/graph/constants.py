@@ -15,7 +15,8 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
 class SharedConstants:
-    """Constant nodes of arrays that several graphs share: each is made, and identified by its bytes, once.
+    """Constant nodes of arrays that several graphs share: each node is created only once, and its bytes are hashed only
+    once.
 
     An array is identified by the bytes under its view (see ``bytes_under``), which live as long as this object.
     """

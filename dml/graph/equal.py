@@ -24,7 +24,7 @@ def merge_equal(graph: Graph) -> None:
     Nodes that write graph outputs stay. Sets the graph's ``compared`` constants.
     """
     merged = _Merged()
-    graph.nodes = [node for node in graph.nodes if not merged.takes(node)]
+    graph.nodes = [node for node in graph.nodes if not merged.merge(node)]
     if any(isinstance(constant, TracedConstant) for constant, _ in merged.compared):
         graph.compared = merged.compared
 
@@ -40,8 +40,8 @@ class _Merged:
         #: Small constants; those of equal content have the same number.
         self.compared: list[ComparedConstant] = []
 
-    def takes(self, node: Node) -> bool:
-        """Merge the node into an earlier one if there is an equal one."""
+    def merge(self, node: Node) -> bool:
+        """Merge the node into an earlier equal one; return whether there was one."""
         read = tuple([None if entry is None else self._known(entry[1]) for entry in node.inputs])
         candidates = self._first.setdefault((type(node.desc), read), [])
         first = next((other for other in candidates if _is_equal(other, node)), None)

@@ -49,7 +49,7 @@ def fuse(graph: Graph, target: Target) -> None:
                 del left[absorbed]
     nodes: dict[Node, None] = {}
     for consumer in left:
-        producer = _behind_producer(consumer, target, most, static)
+        producer = _as_epilogue(consumer, target, most, static)
         if producer is None:
             nodes[consumer] = None
         else:
@@ -124,7 +124,8 @@ def _reshaped(written: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) ->
 
 
 def _absorb_one(node: Node, most: int, static: set[Value]) -> Node | None:
-    """Replace a value that only this node reads by its producer's expression.
+    """Replace an input that only this node reads by the expression that computes it; return the node that computed it,
+    None if there was none.
 
     Values smaller than the result, or constant, are better computed separately. most: maximum tensors that a kernel may
     bind.
@@ -136,7 +137,7 @@ def _absorb_one(node: Node, most: int, static: set[Value]) -> Node | None:
         if producer is None or producer.expression is None or not value.is_private:
             continue
         if (
-            (DATA_TYPES[seen.tensor.DataType].wraps and not _fits(producer))
+            (DATA_TYPES[seen.tensor.DataType].wraps and not _stays_in_range(producer))
             or not same_layout(producer.result[0].tensor, seen.tensor)
             or seen.tensor.Sizes != result.tensor.Sizes
         ):
@@ -146,7 +147,7 @@ def _absorb_one(node: Node, most: int, static: set[Value]) -> Node | None:
         assert node.expression is not None
         if depth_of(node.expression) + depth_of(producer.expression) > _DEEPEST:
             continue
-        inputs, leaves = _joined(node, place, producer)
+        inputs, leaves = _merged_inputs(node, place, producer)
         if len(inputs) + 1 > most:
             continue
         value_type = DATA_TYPES[seen.tensor.DataType].glsl
@@ -159,16 +160,16 @@ def _absorb_one(node: Node, most: int, static: set[Value]) -> Node | None:
     return None
 
 
-def _fits(producer: Node) -> bool:
-    """Whether an expression's values are always within the range of its result's data type."""
+def _stays_in_range(producer: Node) -> bool:
+    """Whether all values of a node's expression are certain to be in the range of its result's data type."""
     entry = None if producer.desc is None else elementwise_of(producer.desc)
     return entry is not None and entry.fits
 
 
-def _joined(
+def _merged_inputs(
     node: Node, place: int, producer: Node
 ) -> tuple[list[tuple[Port, Value]], tuple[list[Leaf | None], list[Expression]]]:
-    """Merge both nodes' inputs without repetition; also return the positions of each node's inputs in the result."""
+    """Return the inputs of both nodes without duplicates, and the position of each node's inputs among them."""
     inputs: list[tuple[Port, Value]] = []
 
     def leaf(port: tuple[Port, Value]) -> Leaf:
@@ -202,14 +203,14 @@ def _converted(expression: Expression, found: str, wanted: str) -> Expression:
     return expression if found == wanted else node(f"{wanted}($x0)", expression, glsl=wanted)
 
 
-def _behind_producer(node: Node, target: Target, most: int, static: set[Value]) -> Node | None:
+def _as_epilogue(node: Node, target: Target, most: int, static: set[Value]) -> Node | None:
     """Make an expression the epilogue of the operator that produces one of its inputs; return that operator."""
     if node.expression is None or depth_of(node.expression) > _DEEPEST_EPILOGUE:
         return None
     found = [
         (place, producer)
         for place, (seen, value) in enumerate(filter(None, node.inputs))
-        if (producer := _takes(node, seen, value, target)) is not None
+        if (producer := _epilogue_producer(node, seen, value, target)) is not None
         and not _is_better_apart(node, producer, target)
         and len(node.inputs) + sum(port is not None for port in producer.inputs) <= most
         and (value not in static or all(port is not None and port[1] in static for port in node.inputs))
@@ -247,8 +248,9 @@ def _is_stored(port: Port, target: Target) -> bool:
     return row.kind in ("float", "int", "uint") and (row.bits >= 16 or row.bits in single_stores(target))
 
 
-def _takes(node: Node, seen: Port, value: Value, target: Target) -> Node | None:
-    """Return the producer of an input's value if it can apply the expression as it stores."""
+def _epilogue_producer(node: Node, seen: Port, value: Value, target: Target) -> Node | None:
+    """Return the node that computes an input's value if its kernel can apply ``node``'s expression before it stores the
+    value; else None."""
     producer = value.producer
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
         return None

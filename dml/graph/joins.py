@@ -1,4 +1,4 @@
-"""Placement of joins' inputs directly in the joined tensor: producers write and readers read them there.
+"""Joins without copies: the operators that compute a join's inputs write them directly into the joined tensor.
 
 A value that several joins read is placed in the last one's tensor. So if each join extends the previous one, as in
 DenseNets, there is one tensor, and the earlier joins are views of its beginning.

@@ -1,4 +1,5 @@
-"""The nodes that run once, at initialization: those whose results are worth their memory."""
+"""The choice of the nodes that run only once, at initialization: those whose results are worth the memory that they
+keep."""
 
 from __future__ import annotations
 

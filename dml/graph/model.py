@@ -40,7 +40,7 @@ class Value:
 
     @property
     def is_private(self) -> bool:
-        """Whether the value has a single consumer."""
+        """Whether a node computes the value, exactly one node reads it, and it is not an output of the graph."""
         return isinstance(self.source, Node) and not self.outputs and len(self.consumers) == 1
 
 
@@ -275,7 +275,8 @@ def _by_levels(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _tensor_of_constant(value: Value) -> DML_BUFFER_TENSOR_DESC:
-    """Describe a constant (plain bytes) as an output: by its first reader with a packed tensor, else as UINT8."""
+    """Return a description for a constant that is a graph output. A constant is only bytes, so this is the description
+    by which the first node reads it without gaps; a UINT8 tensor if no node does."""
     for node, index in value.consumers:
         entry = node.inputs[index]
         if entry is not None and entry[0].tensor.is_packed:

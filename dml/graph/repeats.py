@@ -1,4 +1,4 @@
-"""Products and attention read the tensor that a copy repeats, instead of the copy.
+"""Removal of copies that repeat keys, values or matrices: products and attention read the original tensor instead.
 
 Exported models repeat the keys and values of each head for all query heads that share them: a broadcast view, copied so
 that it can be reshaped to {batch, query head, ...}. Element-wise operators, such as a scale, may follow. Here readers
@@ -32,7 +32,7 @@ def read_unrepeated(graph: Graph) -> None:
     found: dict[Value, _Repeat] = {}
     for node in graph.nodes:
         if node.expression is not None:
-            _find(node, found)
+            _find_repeat(node, found)
         elif found and isinstance(node.desc, DML_GEMM_OPERATOR_DESC):
             for place in range(2):
                 _multiply(node, place, found)
@@ -56,7 +56,7 @@ class _Repeat:
     sources: list[_Entry]
 
 
-def _find(node: Node, found: dict[Value, _Repeat]) -> None:
+def _find_repeat(node: Node, found: dict[Value, _Repeat]) -> None:
     """Add an element-wise node to ``found`` if its inputs all repeat along the same dimension, or part of one."""
     ((port, result),) = filter(None, node.outputs)
     entries = [entry for entry in node.inputs if entry is not None]
@@ -88,18 +88,18 @@ def _repeats(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
 
 
 def _original(entry: _Entry, found: dict[Value, _Repeat]) -> tuple[list[_Parts], _Entry]:
-    """Return how an input's dimensions divide those of the tensor that it repeats, and that tensor. If it repeats none,
-    return its own."""
+    """Return how to read the tensor that an input repeats, and that tensor: for each dimension of the input, the sizes
+    and strides of the dimensions that replace it. If the input repeats no tensor, it is returned itself."""
     port, value = entry
     if value in found:
         for source in found[value].sources:
-            parts = _through(source[0].tensor, port.tensor)
+            parts = _strides_through_copy(source[0].tensor, port.tensor)
             if parts is not None:
                 return parts, (Port(port.name, port.item, source[0].tensor), source[1])
     return [[pair] for pair in zip(port.tensor.Sizes, port.tensor.strides, strict=True)], entry
 
 
-def _through(copied: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> list[_Parts] | None:
+def _strides_through_copy(copied: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> list[_Parts] | None:
     """Return the sizes and strides with which a copy's reader can read the original; None if there are none."""
     sizes, (steps,) = merge_dimensions(copied.Sizes, [copied.strides])
     packed = packed_strides(sizes)
@@ -129,8 +129,8 @@ def _through(copied: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> li
 
 
 def _divided(dimensions: list[_Parts], into: list[_Parts]) -> list[int] | None:
-    """Return the strides of dimensions divided into the sizes of other ones; None if they are already
-    divided differently."""
+    """Divide dimensions into the same sizes as ``into``, and return their strides; None if they are already divided
+    into other sizes."""
     strides: list[int] = []
     for own, parts in zip(dimensions, into, strict=True):
         sizes = [size for size, _ in parts]
@@ -174,7 +174,7 @@ def _multiply(node: Node, place: int, found: dict[Value, _Repeat]) -> None:
         sizes = tuple(size for size, _ in chain(batch, *whole[-2:]))
         views.append(_viewed(given, sizes, strides))
     *inputs, output = views
-    _reads(node, inputs)
+    _set_inputs(node, inputs)
     assert output is not None
     node.outputs = [output]
     tensors = {view[0].name: view[0].tensor for view in views if view is not None}
@@ -200,7 +200,7 @@ def _attend(node: Node, desc: _MULTIHEAD, found: dict[Value, _Repeat]) -> None:
     if count is None or more:
         return
     views = {name: own[0] for name, own in shared.items() if own is not None}
-    _reads(node, [(entries | views).get(name) for name in DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC.input_names])
+    _set_inputs(node, [(entries | views).get(name) for name in DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC.input_names])
     node.own_inputs = len(node.inputs)
     fields = {info.name: getattr(desc, info.name) for info in desc.fields_info if info.name != "HeadCount"}
     fields |= {name: view[0].tensor for name, view in views.items()}
@@ -211,7 +211,7 @@ def _attend(node: Node, desc: _MULTIHEAD, found: dict[Value, _Repeat]) -> None:
 def _shared_heads(entry: _Entry, heads: int, found: dict[Value, _Repeat]) -> tuple[_Entry, int] | None:
     """Return keys or values {..., head * element} without repeated heads, and the number of heads."""
     for source in found[entry[1]].sources if entry[1] in found else ():
-        parts = _through(source[0].tensor, entry[0].tensor)
+        parts = _strides_through_copy(source[0].tensor, entry[0].tensor)
         if parts is None or len(parts[-1]) < 2 or any(len(own) > 1 for own in parts[:-1]):
             continue
         *outer, (each, repeat), (size, step) = parts[-1]
@@ -223,7 +223,7 @@ def _shared_heads(entry: _Entry, heads: int, found: dict[Value, _Repeat]) -> tup
     return None
 
 
-def _reads(node: Node, inputs: Sequence[_Entry | None]) -> None:
+def _set_inputs(node: Node, inputs: Sequence[_Entry | None]) -> None:
     """Replace a node's inputs."""
     for _, value in filter(None, node.inputs):
         value.consumers = [reader for reader in value.consumers if reader[0] is not node]
@@ -232,8 +232,8 @@ def _reads(node: Node, inputs: Sequence[_Entry | None]) -> None:
 
 
 def _read_nodes(nodes: Sequence[Node], found: dict[Value, _Repeat]) -> list[Node]:
-    """Return the nodes, each preceded by the node that replaces it on fewer elements; drop those of either kind that
-    nothing reads."""
+    """Return the nodes in order with each replacement (a node without the repetition) before the node that it replaces;
+    leave out replaced nodes and replacements whose results are not read."""
     small = {repeat.node: repeat.small for repeat in found.values()}
     optional = {*small, *small.values()}
     left: list[Node] = []
@@ -241,7 +241,7 @@ def _read_nodes(nodes: Sequence[Node], found: dict[Value, _Repeat]) -> list[Node
         for one in (node, small[node]) if node in small else (node,):
             ((_, value), *_) = filter(None, one.outputs)
             if one in optional and not value.consumers and not value.outputs:
-                _reads(one, ())
+                _set_inputs(one, ())
             else:
                 left.append(one)
     return left[::-1]

@@ -1,5 +1,5 @@
-"""Attention that a model writes as product, softmax and product: where its scores are many, they are computed for a
-few heads at a time, which takes less memory."""
+"""Attention that a model writes as product, softmax and product. If the scores take much memory, they are computed for
+a few heads at a time."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ class Scores(NamedTuple):
 
     @property
     def tensor(self) -> DML_BUFFER_TENSOR_DESC:
-        """Describe the scores."""
+        """The description of all scores: the first product's result."""
         return self.product.result[0].tensor
 
     def firsts(self) -> range:
-        """Return the index of the first matrix of each part."""
+        """Return, for each part that is computed at a time, the index of its first matrix of scores."""
         return range(0, math.prod(self.tensor.Sizes[:-2]), self.together)
 
     def sizes(self, whole: _Sizes) -> _Sizes:
-        """Return the sizes of a part of a tensor of matrices."""
+        """Return a tensor's sizes, restricted to the matrices that are computed at a time."""
         return (*(size for _, size in _box(whole[:-2], 0, self.together)), *whole[-2:])
 
     def part(self, operand: Operand, batch: _Sizes, first: int) -> Operand:
-        """Return an operand's matrices from ``first`` on. batch: the dimensions before them, to which it broadcasts."""
+        """Return ``together`` matrices of an operand from number ``first`` on, after broadcasting it to ``batch``, the
+        dimensions before the matrices."""
         whole = operand.broadcast((*batch, *operand.sizes[-2:]))
         return narrow(whole, range(len(batch)), _box(batch, first, self.together))
 
@@ -54,12 +55,12 @@ def many_scores(graph: Graph, target: Target) -> dict[Node, Scores]:
 
 
 def _scores(mixed: Node, target: Target) -> Scores | None:
-    softmax = _maker(mixed, mixed.inputs[0])
+    softmax = _sole_producer(mixed, mixed.inputs[0])
     desc = mixed.desc
     assert isinstance(desc, DML_GEMM_OPERATOR_DESC)
     if softmax is None or not isinstance(softmax.desc, SOFTMAX) or mixed.epilogue is not None:
         return None
-    product = _maker(softmax, softmax.inputs[0])
+    product = _sole_producer(softmax, softmax.inputs[0])
     if product is None or not isinstance(product.desc, DML_GEMM_OPERATOR_DESC) or softmax.epilogue is not None:
         return None
     scores, weights = product.result[0].tensor, softmax.result[0].tensor
@@ -84,8 +85,8 @@ def _scores(mixed: Node, target: Target) -> Scores | None:
     return None if together == count or 4 * together < most else Scores(product, softmax, mixed, together)
 
 
-def _maker(reader: Node, entry: tuple[Port, Value] | None) -> Node | None:
-    """Return the node that makes an input for this reader alone, in row-major order for both."""
+def _sole_producer(reader: Node, entry: tuple[Port, Value] | None) -> Node | None:
+    """Return the node that computes an input if only this reader uses it and both describe it as packed; else None."""
     if entry is None or not entry[1].is_private or entry is not reader.inputs[0]:
         return None
     maker = entry[1].producer

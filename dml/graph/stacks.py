@@ -20,8 +20,8 @@ _FLOATS = (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT1
 
 
 class Stack(NamedTuple):
-    """Matrices {E, rows, columns}, of which products read those that ``indices`` {P} choose; and their scales and zero
-    points, if they are quantized."""
+    """A stack of matrices {E, rows, columns}, with scales and zero points if they are quantized. Products read the
+    matrices that ``indices`` {P} choose."""
 
     numbers: Operand
     indices: Operand
@@ -36,7 +36,7 @@ class Stack(NamedTuple):
         return {key: operand for key, operand in named.items() if operand is not None}
 
     def seen(self, tensor: DML_BUFFER_TENSOR_DESC) -> Operand:
-        """Return the whole stack for a reader that describes the chosen matrices by ``tensor``."""
+        """Return the whole stack in the layout of a reader, which describes the chosen matrices by ``tensor``."""
         numbers = self.numbers
         held, bits = DATA_TYPES[numbers.data_type].bits, DATA_TYPES[tensor.DataType].bits
         pitch = math.prod(numbers.sizes[1:]) * held // bits
@@ -113,7 +113,8 @@ def _chooses_matrices(node: Node, static: set[Value]) -> bool:
 
 
 def _reads_stack(node: Node, index: int, gathers: set[Node]) -> bool:
-    """Whether a node can read the stack of a gather of ``gathers``, its input ``index``."""
+    """Whether input ``index`` of a node is the result of one of these gathers, and the node can read the gather's stack
+    instead."""
     if isinstance(node.desc, d.DML_GEMM_OPERATOR_DESC):
         return _multiplies_floats(node, node.desc, index)
     weights = weights_of(node) if isinstance(node.desc, d.DML_DEQUANTIZE_OPERATOR_DESC) else None

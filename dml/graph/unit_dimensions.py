@@ -69,7 +69,8 @@ def widened(desc: DML_BUFFER_TENSOR_DESC, cls: type[OperatorDesc], count: int) -
 
 
 def widened_attributes(fields: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Return the attributes that number or list dimensions, for ``count`` more of them."""
+    """Return the attributes that must change when a tensor gets ``count`` more dimensions in front: dimension numbers
+    and lists with an entry per dimension."""
     changed: dict[str, Any] = {}
     for name, value in fields.items():
         if name == "Axis":

@@ -1,4 +1,4 @@
-"""Removal of operators that only move elements, if strides and offsets express the same.
+"""Removal of operators that only move elements, where strides and an offset give the same result.
 
 Readers of an identity, slice or split read a view of its input instead. See ``joins`` for joins.
 """
@@ -46,7 +46,8 @@ def join_views(desc: DML_JOIN_OPERATOR_DESC, result: Operand) -> list[Operand]:
 
 
 def seen_through(view: Operand, produced: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> Operand | None:
-    """Return the operand for a reader with description ``seen`` of a value that exists only as ``view``.
+    """Return the operand with which a reader, whose description is ``seen``, reads a value that exists only as a view
+    of other memory.
 
     produced: the removed operator's description of the value. None if no strides express it.
     """
@@ -65,7 +66,8 @@ def seen_through(view: Operand, produced: DML_BUFFER_TENSOR_DESC, seen: DML_BUFF
 
 
 def _strides_through(view: Operand, seen: DML_BUFFER_TENSOR_DESC) -> tuple[int, ...] | None:
-    """Return strides in the view's memory for a tensor whose description addresses the view's elements as if packed."""
+    """Return strides in the view's memory for ``seen``, a description that counts the view's elements as if they were
+    packed."""
     sizes, (steps,) = merge_dimensions(view.sizes, [view.strides])
     packed = packed_strides(sizes)
     room = [size - 1 for size in sizes]

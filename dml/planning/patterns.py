@@ -19,7 +19,8 @@ from dml.traced import TRACING_ERRORS, Formula, Numbers, TracedInt, Tracing, Unt
 
 #: Number of plans for different shapes after which sizes count as changing.
 PATIENCE = 4
-#: Attempts allowed beyond the plans that patterns saved. An attempt takes two to four times as long as a plan.
+#: Attempts to make a pattern may exceed the plans that patterns have saved by this number. An attempt takes two to four
+#: times as long as a plan.
 TRIALS = 8
 #: Maximum patterns kept, the most recently used. A decoder needs one per remainder of its length by 4, 8 or 16.
 MOST_PATTERNS = 32

@@ -5,7 +5,7 @@ It answers questions about a model before any work is spent on it, on machines w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from dml.capability import LATEST
@@ -37,6 +37,7 @@ class PlannedGraph:
         self.input_fields = list(fields)
         #: A planner keeps no buffers on a device.
         self.kept: Mapping[object, int] = {}
+        self.kept_kernels: Collection[object] = ()
 
     def dispatch(self, inputs: Mapping[Any, Any], **_: Any) -> dict[Any, Any]:
         """Raise DMLError (E_NOTIMPL): a plan that depends on values that the model computes needs a device."""

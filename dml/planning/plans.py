@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -11,7 +11,8 @@ from dml.recent import Recent
 
 _Array = npt.NDArray[Any]
 
-#: Maximum plans of a model, and their total bytes, excluding the weights, which they share.
+#: Maximum plans of a model, and their total bytes, excluding the weights, which they share, and the kernels of the plan
+#: used last (see ``Plans.add``).
 MOST_PLANS, MOST_BYTES = 64, 128 << 20
 
 
@@ -21,6 +22,11 @@ class Kept(Protocol):
     @property
     def kept(self) -> Mapping[object, int]:
         """Return what it keeps on the device, with bytes. Parts shared by plans, such as kernels, count once."""
+        ...
+
+    @property
+    def kept_kernels(self) -> Collection[object]:
+        """Return the kernels among ``kept``."""
         ...
 
     def holds(self, feeds: Mapping[str, _Array]) -> bool:
@@ -48,11 +54,17 @@ class Plans:
         return None
 
     def add(self, shapes: object, plan: Kept) -> None:
-        """Keep a plan, and forget the least recently used ones beyond the limits."""
+        """Keep a plan, and forget the least recently used ones beyond the limits.
+
+        The kernels of the plan used last do not count: the new one will use most of them, and on CPU drivers they alone
+        can exceed the limit.
+        """
+        last = next((plan for _, (_, plan) in self._plans.items()), None)
+        expected = set() if last is None else set(last.kept_kernels)
         self._plans.put(id(plan), (shapes, plan))
         kept: dict[object, int] = {}
         for place, (_, (_, used)) in enumerate(self._plans.items()):
-            kept.update(used.kept)
+            kept.update((item, size) for item, size in used.kept.items() if item not in expected)
             if place and sum(kept.values()) > self._most_bytes:
                 self._plans.shrink(place)
                 break

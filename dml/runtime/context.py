@@ -73,7 +73,7 @@ class Context:
         self.queue = Queue(self.manager, self.gate, device.name, self._lost, asking)
         self.pipelines = Pipelines(device, self.manager, self.gate, named=self.named, late=self.compiles_late)
         self._process = os.getpid()
-        #: Limit on allocated bytes; None for the device's own.
+        #: Limit on allocated bytes; None: no limit but the device's memory.
         self.memory_limit = memory_limit()
         self._pools: dict[Use, Pool] = {}
         self._lock = threading.RLock()
@@ -153,7 +153,8 @@ class Context:
             self._shared.setdefault(key, holder)
 
     def describe_memory(self) -> str:
-        """Describe in words what this library has allocated on the device, and its heaps."""
+        """Return a text about the memory that this library has allocated on the device, and about the device's
+        heaps."""
         pools = [(use, pool.in_use, *pool.allocated) for use, pool in list(self._pools.items())]
         ours = ", ".join(
             f"{used} of {size} bytes in {count} allocations for {use.value}"

@@ -91,7 +91,7 @@ class VulkanDevice:
         return f"<VulkanDevice {self.index}: {self.name}, {self.driver or 'unknown driver'}>"
 
     def properties(self) -> list[tuple[str, str]]:
-        """Return (name, value) in words of all known properties."""
+        """Return all known properties as pairs of texts: name and value."""
         target = self.target
         return [
             ("index", str(self.index)),

@@ -16,7 +16,7 @@ DISABLE_VARIABLE = "DML_DISABLE_FEATURES"
 
 Version = tuple[int, int, int]
 
-#: The instance's Vulkan version; devices of later versions are used at this one.
+#: The Vulkan version of the instance; a device of a later version is used as one of this version.
 INSTANCE_VERSION: Version = (1, 3, 0)
 
 _NEVER = (99, 0, 0)

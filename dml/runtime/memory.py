@@ -74,7 +74,8 @@ class _Chunk:
 
 
 class Piece:
-    """``size`` bytes at ``offset`` of ``native`` (a Kompute Buffer), freed when the last reference goes.
+    """``size`` bytes at ``offset`` of ``native`` (a Kompute Buffer), freed when the last reference to the Piece is
+    dropped.
 
     view: the bytes as the host sees them; None if only the device can access them.
     """
@@ -152,7 +153,7 @@ class Pool:
             return sum(chunk.size - sum(length for _, length in chunk.free) for chunk in self._chunks)
 
     def release(self, *, kept: bool = False) -> None:
-        """Return empty chunks to the driver. kept: only those kept for large pieces."""
+        """Return empty chunks to the driver. kept: return only those that are kept for large pieces."""
         with self._lock:
             self._sort_in()
             self._release(kept)

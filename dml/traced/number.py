@@ -208,7 +208,8 @@ def terms_of(number: Any) -> Terms | None:
 
 
 def _bound(number: Any, towards: Callable[[float], int]) -> int:
-    """Round ``number`` to the integer at which a comparison with it changes."""
+    """Return the integer with which a comparison gives the same result as with ``number``. towards: rounds a float, up
+    or down depending on the comparison."""
     if isinstance(number, float):
         return towards(number) if math.isfinite(number) else (1 if number > 0 else -1) << 256
     return number if type(number) is TracedInt else int(number)

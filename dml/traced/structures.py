@@ -16,7 +16,7 @@ _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
 
 class TracedValue(ABC):
-    """A value that implements its own evaluation from traced numbers."""
+    """A value that depends on traced numbers, and can compute itself for other values of them."""
 
     @property
     @abstractmethod

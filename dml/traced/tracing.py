@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .number import Numbers, Product, Terms, TracedInt, UntracedError, now_of, plain_terms, terms_of, whole
 
-#: C code sees a TracedInt as a number below this one, which no float holds.
+#: C code sees a TracedInt as a random number below this one, which is outside the range of every float.
 _LEAST = -1 << 1100
 #: Lower bound of an unknown factor.
 _UNKNOWN = -1
@@ -258,7 +258,7 @@ def _without(product: Product, factors: Product) -> Product | None:
 
 
 def _direction(terms: Terms) -> tuple[Terms, int, int]:
-    """Write a sum as ``scale * direction + constant``."""
+    """Return (direction, scale, constant) of a sum written as ``scale * direction + constant``."""
     constant = terms[0][1] if not terms[0][0] else 0
     varying = terms[1:] if constant else terms
     scale = math.gcd(*(number for _, number in varying))

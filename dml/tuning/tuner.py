@@ -65,7 +65,7 @@ class ListeningTable(Tuned):
 
 
 #: Receives a line about each measurement.
-Told = Callable[[str], None]
+Report = Callable[[str], None]
 #: Describes the fault of an operator's outputs, "" if there is none. Takes its description, inputs and outputs (arrays
 #: by field).
 Judge = Callable[[Any, Mapping[str, Any], Mapping[str, Any]], str]
@@ -76,21 +76,21 @@ Timer = Callable[[str, CommandList], float]
 class Tuner:
     """Measures on one device.
 
-    told: called with a line per choice. judge: checks each variant's results before it is timed; without a judge they
+    report: called with a line per choice. judge: checks each variant's results before it is timed; without a judge they
     are only compared with the rules' variant. timer: times submissions. clock: for the budgets.
     """
 
     def __init__(
         self,
         vulkan: VulkanDevice,
-        told: Told,
+        report: Report,
         *,
         judge: Judge | None = None,
         timer: Timer = lambda variant, commands: seconds(commands),
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._vulkan = vulkan
-        self.told = told
+        self.report = report
         self.judge = judge
         self.timer = timer
         self._clock = clock
@@ -125,7 +125,7 @@ class Tuner:
             comparison = (
                 "as the rules say" if choice.variant == choice.rule else f"{choice.rule} {_ms(choice.rule_seconds)}"
             )
-            self.told(f"{choice.family}, {choice.work}: {choice.variant} {_ms(choice.seconds)} ({comparison})")
+            self.report(f"{choice.family}, {choice.work}: {choice.variant} {_ms(choice.seconds)} ({comparison})")
 
     def device(self, table: Tuned) -> Device:
         """Return the device with a table; devices of one kind share everything else."""
@@ -255,7 +255,7 @@ class _Contest:
         return MeasuredOperator(operator, self._buffers)
 
     def _say(self, text: str) -> None:
-        self._tuner.told(f"{self._question.family}, {self._question.work}: {text}")
+        self._tuner.report(f"{self._question.family}, {self._question.work}: {text}")
 
 
 def _are_close(found: Any, expected: Any) -> bool:

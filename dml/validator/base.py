@@ -215,7 +215,7 @@ class Check:
         """Require the tensor (or each of an array) to have one element, or `count` along an axis, which may be
         negative.
 
-        A tensor that lacks the axis has its elements in the nearest dimension it has.
+        If a tensor lacks the axis, the elements must be along the nearest dimension that it has.
         """
         for field, tensor in self.tensors(name):
             dimension = min(axis, tensor.rank - 1) if axis >= 0 else max(axis + tensor.rank, 0)
@@ -284,7 +284,7 @@ class Check:
             self._fusable(f"{field}[{index}]", activation)
 
     def _fusable_since(self, kind: DML_OPERATOR_TYPE) -> DML_FEATURE_LEVEL:
-        """Return the first level at which an activation can be fused here."""
+        """Return the first level at which this operator can fuse an activation."""
         since = operator_introduced(kind)
         return max(ALSO_FUSABLE.get(self.desc.OPERATOR_TYPE, {}).get(kind, since), since)
 

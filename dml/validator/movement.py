@@ -221,8 +221,7 @@ def scatter(desc: d.DML_SCATTER_OPERATOR_DESC, check: Check) -> None:
 
 
 def _tuples(
-    desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DESC | d.DML_SCATTER_ND_OPERATOR_DESC,
-    check: Check,
+    desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DESC | d.DML_SCATTER_ND_OPERATOR_DESC, check: Check
 ) -> tuple[int, ...]:
     """Return the sizes that all index tuples select together; the pages' examples decide where formulas differ."""
     source, indices, batches = desc.InputTensor, desc.IndicesTensor, getattr(desc, "BatchDimensionCount", 0)

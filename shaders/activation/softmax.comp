@@ -13,7 +13,8 @@ WORKGROUP_REDUCTION(lanes_max, float, reduce_max)
 WORKGROUP_REDUCTION(lanes_sum, float, REDUCE_ADD)
 #endif
 
-// Combines a step's elements pairwise. Written out: some drivers keep loops whose bounds halve.
+// Combines a step's elements pairwise. Written without a loop, since some drivers do not unroll loops whose bounds
+// halve.
 #if UNIT == 1
 #define STEP_TREE(F, v) v[0]
 #elif UNIT == 4
@@ -82,7 +83,8 @@ void main() {
 #if LANES > 1
     total = lanes_sum(total, lane, LANES);
 #endif
-    // exp_nonpositive() is undefined for NaN. A NaN or +infinity in the row shows in `most`, and makes the row NaN.
+    // exp_nonpositive() is undefined for NaN. If the row has a NaN or +infinity, so has `most`, the row's maximum, and
+    // every result is NaN.
     bool finite = !is_nan(most) && !is_inf(most);
 #if LOG
     float shift = finite ? log_accurate(total) : NOT_A_NUMBER;

@@ -61,7 +61,8 @@ void main() {
 #if LANES > 1
     total = lanes_sum(total, lane);
 #endif
-    // exp_nonpositive() is undefined for NaN. A NaN or +infinity in the row shows in `most`, and makes the row NaN.
+    // exp_nonpositive() is undefined for NaN. If the row has a NaN or +infinity, so has `most`, the row's maximum, and
+    // every result is NaN.
     bool finite = !is_nan(most) && !is_inf(most);
 #if LOG
     float shift = finite ? log_accurate(total) : NOT_A_NUMBER;

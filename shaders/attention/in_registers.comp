@@ -46,7 +46,7 @@ uint from_k[VECTORS_OF_K], from_v[VECTORS_OF_V];
 
 uint vector_of(uint l) { return l * WORKGROUP + gl_LocalInvocationIndex; }
 
-// A vector beyond a row's end reads the row's last vector.
+// Vectors beyond a row's end load the row's last vector instead.
 void begin_loads(uint keys_begin, uint values_begin) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
         from_k[l] = (keys_begin + min(vector_of(l) % KEY_LINE * PER, SIZE - PER)) / PER;
@@ -118,7 +118,7 @@ void main() {
         uint line = i / KEY_LINE, at = i % KEY_LINE * PER;
         uvec4 bits = uvec4(0u);
         if (first_row + line < ROWS && at < SIZE) bits = q_vector((query_from(first_row + line) + at) / PER);
-        // Below, the factor of the scores is positive: a negative SCALE negates the queries instead.
+        // The factor of the scores below must be positive, so a negative SCALE negates the queries instead.
         if (SCALE < 0.0) bits ^= 0x80008000u;
         tiles[line * KEY_STEP + i % KEY_LINE] = bits;
     }
@@ -131,7 +131,7 @@ void main() {
         }
     }
     barrier();
-    // A tiny scale replaces zero: scores are still equal, but infinite ones do not become NaN.
+    // A scale of 0 is replaced by a tiny one: the scaled scores are equal with either, but infinity * 0 would be NaN.
     float scale = (SCALE == 0.0 ? 1e-30 : abs(SCALE)) * LOG2_E;
 
     uint keys_begin = k_at(uint[4](batch, key_head, 0u, 0u)), values_begin = v_at(uint[4](batch, key_head, 0u, 0u));

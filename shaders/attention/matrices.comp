@@ -8,7 +8,7 @@
 // FLOAT16 attention on matrix units, by tiles as in "tiles.comp". Each subgroup has SUB_ROWS queries, in matrices of
 // MATRIX_M x MATRIX_N with sums in float32, against the KEYS_TILE keys and values in its workgroup's shared memory,
 // while the next tile is loaded to registers. A weight is the sum of two FLOAT16 numbers, the second being the rounding
-// error of the first: as precise as the kernels that keep weights in float32. HALF_WEIGHTS rounds it to one.
+// error of the first: this is as precise as float32 weights. HALF_WEIGHTS: a weight is rounded to one FLOAT16 number.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -158,7 +158,7 @@ void main() {
         float shift = shift_of(larger), factor = exp_nonpositive(most - shift);
         most = larger;
         total *= factor;
-        // All lanes have read the scores, whose memory is now free.
+        // After this barrier all lanes have read the scores, and their memory is reused.
         if (LANES_OF_ROW == 1u) subgroupBarrier();
         [[unroll]] for (uint e = 0u; e < MY_KEYS / PER; ++e) {
             uvec4 high, low;

@@ -29,7 +29,7 @@ result_VALUE value(uint c[RANK]) {
             weight += factor * more[k];
         }
     }
-    // A NaN or +infinity among the scores shows in `most`, and makes the row NaN.
+    // If a score is NaN or +infinity, so is `most`, the largest score, and every result of the row is NaN.
     return is_nan(most) || is_inf(most) && most > 0.0 ? NOT_A_NUMBER : sum * reciprocal(weight);
 }
 

@@ -51,7 +51,7 @@ void store_sums(uint row, uint column, vec4 v, float most, float weight) {
 #else
 void store_sums(uint row, uint column, vec4 v, float most, float weight) {
     if (column >= VALUE_SIZE) return;
-    // A NaN or +infinity among the scores shows in `most`, and makes the row NaN.
+    // If a score is NaN or +infinity, so is `most`, the largest score, and every result of the row is NaN.
     v *= is_nan(most) || is_inf(most) && most > 0.0 ? NOT_A_NUMBER : reciprocal(weight);
     uint head = query_head(row);
     uint to = y_at(uint[5](batch, key_head, head, row - head * QUERIES, 0u)) + column * y_STRIDE_4;

@@ -2,10 +2,10 @@
 #extension GL_EXT_control_flow_attributes : require
 // Attention by tiles of ROWS_TILE queries and KEYS_TILE keys, whose scores stay in the workgroup: each row keeps its
 // largest score so far, and rescales earlier sums when a larger score comes. Queries and keys are staged in shared
-// memory DEPTH elements at a time (AT_ONCE: all elements; WHOLE: these divide a row), values VALUES_TILE keys at a time,
-// while the next ones are loaded to registers. ACROSS adjacent invocations have the same rows, each with every ACROSS-th
-// key of a tile and four columns of the result. The prelude ends with q_unit(), k_unit() and v_unit(): adjacent elements,
-// which q_four(), k_four() and v_four() decode.
+// memory DEPTH elements at a time (AT_ONCE: all elements; WHOLE: these divide a row), values VALUES_TILE keys at a
+// time, while the next ones are loaded to registers. ACROSS adjacent invocations share the same rows: each takes every
+// ACROSS-th key of a tile, and four columns of the result. The prelude ends with q_unit(), k_unit() and v_unit():
+// adjacent elements, which q_four(), k_four() and v_four() decode.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -22,8 +22,9 @@ shared vec4 weights[ROWS_TILE * WEIGHTS_ROW];
 shared vec4 exchanged[ROWS_TILE * SHARES];
 shared uint row_begins[ROWS_TILE];
 
-// A workgroup stages COUNT rows of WIDTH elements in units. MINE: the number of an invocation's units. PLACE: the row of
-// its n-th unit, and the unit's index there: the same for all of its units if rows divide the workgroup.
+// A workgroup stages COUNT rows of WIDTH elements in units. MINE: the number of an invocation's units. PLACE: the row
+// of an invocation's n-th unit, and the unit's index in that row. The index is the same for all units of an invocation
+// if the units of a row divide the workgroup.
 #define UNITS(T, WIDTH) ((WIDTH) / T##_UNIT)
 #define MINE(T, COUNT, WIDTH) (((COUNT) * UNITS(T, WIDTH) + WORKGROUP - 1u) / WORKGROUP)
 #define PLACE(T, WIDTH, n) \

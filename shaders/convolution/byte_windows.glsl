@@ -1,8 +1,8 @@
-// The windows of a convolution as rows of a matrix of bytes (see gemm/bytes.glsl): one per position of the result,
-// counted through all images. x has its channels innermost and includes its padding. k counts the window's elements
-// and, for each, RUN bytes: the group's channels (of all elements along x, if contiguous), padded. x is read in words
-// of four channels or, with B_WORDS 0, vectors of sixteen. PLACES_d: the result's sizes. MOVE_d, STEP_d: the distance
-// in x of adjacent windows, and of adjacent elements of a window.
+// The windows of a convolution as rows of a matrix of bytes (see gemm/bytes.glsl): one row per position of the result;
+// positions are numbered consecutively over all images. x has its channels innermost and includes its padding. k counts
+// the window's elements and, for each, RUN bytes: the group's channels (of all elements along x, if contiguous),
+// padded. x is read in words of four channels or, with B_WORDS 0, vectors of sixteen. PLACES_d: the result's sizes.
+// MOVE_d, STEP_d: the distance in x of adjacent windows, and of adjacent elements of a window.
 #define LINE uint
 
 void place_of(uint n, out uint at[4]) {

@@ -2,12 +2,13 @@
 #extension GL_EXT_control_flow_attributes : require
 // Convolution with one input channel per group: an invocation computes TILE_Y rows of TILE_X elements of a channel, and
 // reads each element of x in their windows once. Adjacent invocations compute adjacent columns. The window has TAPS_0
-// planes of TAPS_1 x TAPS_2 elements, whose tap j along axis d is the filter's FIRST_d + j * STEP_d; windows are MOVE_d
-// apart, their elements DILATION_d, and PADDING_d elements precede x. A tile's rows are GAP_1 apart, its columns GAP_2:
-// the dilation if windows move by one, so that windows of a tile share elements. The space counts {batch, channel,
-// depth, tile of rows, tile of columns}; tiles that interleave within a gap are numbered consecutively. RESULT_PAIRS:
-// float16, and tiles are whole words. FOURS: a tile has four columns, windows and their elements move by one, and rows
-// on both sides are multiples of four, read as vectors of float32 or two words of float16; PADDED elements precede x.
+// planes of TAPS_1 x TAPS_2 elements. Along axis d, tap j is element FIRST_d + j * STEP_d of the filter; adjacent
+// windows are MOVE_d elements of x apart and adjacent taps DILATION_d; PADDING_d elements precede x. The results of a
+// tile are GAP_1 rows and GAP_2 columns apart. A gap is the dilation if windows move by one, so that the windows of a
+// tile share elements of x; else it is 1. The space counts {batch, channel, depth, tile of rows, tile of columns};
+// tiles that interleave within a gap are numbered consecutively. RESULT_PAIRS: float16, and tiles are whole words.
+// FOURS: a tile has four columns, windows and their elements move by one, and rows on both sides are multiples of four,
+// read as vectors of float32 or two words of float16; PADDED elements precede x.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 
@@ -60,7 +61,7 @@ void main() {
             uint down = y + r * GAP_1, row = from + z * x_STRIDE_2 + down * x_STRIDE_3;
             SUM found[COLUMNS];
 #if FOURS
-            // The four columns starting at x0 are one vector; the columns around them are loaded singly.
+            // The four columns starting at x0 are loaded as one vector, the columns on both sides one by one.
             bool here = down < x_SIZE_3 && x0 < x_SIZE_4;
             FOUR four = x_four(here ? row + x0 : from);
             [[unroll]] for (uint s = 0u; s < 4u; ++s) found[PADDED + s] = here ? four[s] : SUM(0);

@@ -1,8 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // Convolution as a product of matrices, for GPUs: the filter {output channel, k} times the windows {k, position}. k
-// counts a window's elements and, innermost, the input channels of a group; positions are counted through all images.
-// The matrix of windows is never stored: its elements are found in x while they are copied to shared memory.
+// counts a window's elements and, innermost, the input channels of a group; positions are numbered consecutively over
+// all images. The matrix of windows is never stored: its elements are found in x while they are copied to shared
+// memory.
 //
 // A workgroup computes TILE_M channels of TILE_N positions, TILE_K steps of k at a time. An invocation keeps 4 *
 // FOURS_M x 4 * FOURS_N sums, as in gemm/shared.comp, and loads the next TILE_K steps to registers while it adds. The
@@ -12,8 +13,9 @@
 // ONE_TAP: TILE_K divides the input channels, so that TILE_K steps belong to one element of the windows. TABLE,
 // otherwise: the size of a table of the steps of k (see table.glsl), or 0. X_FOURS: channels of x are contiguous and
 // read in vectors of four. RESULT_FOURS: four positions from a multiple of four on are contiguous (RESULT_WIDE: bound
-// as uvec4). PLACES_FIRST: places of results are found before the loop. LOADS_AHEAD: the next steps are loaded while
-// these are added. SPARE_ROWS: see tile_a. MOVE_d, DILATION_d, PADDING_d: of windows along depth, height and width.
+// as uvec4). PLACES_FIRST: the addresses of the results are computed before the loop. LOADS_AHEAD: the next steps are
+// loaded while these are added. SPARE_ROWS: see tile_a. MOVE_d, DILATION_d, PADDING_d: of windows along depth, height
+// and width.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 #include "gemm/halves.glsl"
@@ -103,7 +105,7 @@ void load_b(Window window, Tap tap) {
 #else
     [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) {
 #if HALVES
-        // Elements that are a multiple of two apart have the same place in their words.
+        // Elements at even distances are in the same half of their words.
         uint word = (at >> 1) + i * (NEXT_K / 2u) * x_STRIDE_1, shift = (at & 1u) << 4;
         ONE_KEPT v = NEXT_K % 2u == 0u ? half_of(x_word(word) >> shift) : x_one(at + i * NEXT_K * x_STRIDE_1);
 #else
@@ -297,7 +299,8 @@ void main() {
                                                     result_encode_at(e + p + 1u, finish(four[p + 1u])) << 16);
                 }
 #elif PLACES_FIRST
-                // One after the other: Mali G52 spilled 20 registers for a Sigmoid of FLOAT16.
+                // Positions are finished one after the other: else Mali G52 spilled 20 registers for a Sigmoid of
+                // FLOAT16.
                 [[dont_unroll]] for (uint p = 0u; p < 4u && n + p < PLACES; ++p) {
                     SUM sum = four[0];
                     uint at = to[0];

@@ -16,8 +16,8 @@ const uint PER = 8u;
 const uint SUBGROUPS_N = TILE_N / SUB_N, SUBGROUPS = TILE_M / SUB_M * SUBGROUPS_N;
 const uint MATRICES_M = SUB_M / MATRIX_M, MATRICES_N = SUB_N / MATRIX_N;
 
-// Vectors of a channel or position in shared memory, and the distance of two: odd, so that they begin in different
-// banks.
+// Number of vectors per channel or position in shared memory, and the distance between adjacent ones: odd, so that they
+// begin in different banks.
 const uint LINE = TILE_K / PER, STEP = LINE | 1u;
 
 // Loads per invocation and slab: LOADS_A vectors of the filter, LOADS_B vectors of x or pairs of steps. WINDOWS:

@@ -17,8 +17,8 @@ Box box_at(uint image, uint place) {
 }
 
 // Returns whether intersection over union exceeds the threshold, computed in onnxruntime's order. Boxes without area
-// and boxes with NaN overlap no other box. INCLUSIVE: whether it reaches the threshold, as in OpenVINO, where the
-// quotient is undefined only for two boxes without area.
+// and boxes with NaN overlap no other box. INCLUSIVE: returns whether it reaches the threshold, as in OpenVINO, where
+// the quotient is undefined only for two boxes without area.
 bool overlap_is_large(Box box, Box other, float most) {
     precise vec2 both = min(box.high, other.high) - max(box.low, other.low);
     precise vec2 own = box.high - box.low;

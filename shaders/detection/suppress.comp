@@ -1,7 +1,7 @@
 #version 450
 // Greedy suppression of overlapping boxes, rounds BEGIN to END: a workgroup per line, which is a class of an image.
 // Each round drops the boxes that overlap the one selected last, and selects the remaining one with the highest score.
-// An invocation owns the boxes place, place + LANES, ...; `left` is its private list of remaining boxes, in order.
+// An invocation handles the boxes place, place + LANES, ...; `left` is its list of those that remain, in order.
 // `lengths`: the lists' lengths, kept between dispatches.
 #include "prelude.glsl"
 #include "detection/overlap.glsl"

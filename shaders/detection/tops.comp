@@ -1,6 +1,6 @@
 #version 450
 // The first box that may be selected of each group of 2^SHIFT adjacent boxes of a line, which is a class of an image:
-// its rank and its place; rank 0: none.
+// its rank and its index; rank 0 means that there is none.
 #include "prelude.glsl"
 #include "detection/rank.glsl"
 

@@ -1,8 +1,9 @@
 #version 450
-// Greedy suppression of overlapping boxes in the order of their ranks, boxes BEGIN to END of it: a workgroup per
-// line, which is a class of an image. Each round keeps a box unless it overlaps one kept before, and finds the next
-// one: of the box's group of 2^SHIFT adjacent boxes, and of the first ones of the other groups (see tops.comp).
-// An invocation owns the groups lane, lane + LANES, ..., and the kept boxes lane, lane + LANES, ...
+// Greedy suppression of overlapping boxes: visits boxes BEGIN to END in the order of their ranks. A workgroup takes a
+// line, which is a class of an image. Each round keeps a box unless it overlaps one kept before, and then finds the
+// next box: the highest rank among the remaining boxes of the same group (2^SHIFT adjacent boxes) and the first ones of
+// the other groups (see tops.comp). An invocation handles the groups lane, lane + LANES, ..., and the kept boxes lane,
+// lane + LANES, ...
 #include "prelude.glsl"
 #include "detection/overlap.glsl"
 #include "detection/rank.glsl"

@@ -2,8 +2,8 @@
 #extension GL_EXT_control_flow_attributes : require
 // An expression of one transposed tensor: elements adjacent along the last dimension of result are adjacent along the
 // dimension before it in x0. A workgroup reads TILE x TILE words' worth of elements in x0's order, and writes them in
-// the result's. NARROW: types are narrower than words, and rows of result are whole words. The generated prelude ends
-// with compute(x), the expression. The space counts tiles along the last two dimensions.
+// the result's. NARROW: the elements are narrower than a word, and rows of the result are whole words. The generated
+// prelude ends with compute(x), the expression. The space counts tiles along the last two dimensions.
 #include "prelude.glsl"
 
 const uint WIDE = TILE * result_PER_WORD;

@@ -1,10 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Transposes like "transpose.comp", for tensors whose rows on both sides are whole vectors of UNIT elements: an
-// invocation reads a block of UNIT vectors and writes it transposed, without shared memory. ALONG adjacent invocations
-// take blocks that are adjacent in x0; groups of ALONG are adjacent in the result. The generated prelude ends with
-// store_block(v, to), which makes the result's vectors. The space counts the workgroups' blocks along the last two
-// dimensions.
+// Transposes as "transpose.comp" does, where rows of both tensors are whole vectors of UNIT elements: an invocation
+// reads a block of UNIT vectors and writes it transposed, without shared memory. ALONG adjacent invocations take blocks
+// that are adjacent in x0; groups of ALONG are adjacent in the result. The generated prelude ends with store_block(v,
+// to), which makes the result's vectors. The space counts the workgroups' blocks along the last two dimensions.
 #include "prelude.glsl"
 
 const uint BESIDE = WORKGROUP / ALONG;

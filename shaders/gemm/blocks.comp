@@ -27,9 +27,9 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #endif
 }
 
-// Returns every second number of the e-th eight adjacent ones in a part of a vector, from the first (parity 0) or the
-// second (parity 1). 2^BITS is added to each: its bits become the upper bits of a mantissa, without a conversion.
-// Numbers of 4 and 8 bits become halves, two at a time, which devices widen at once.
+// Returns four of the eight adjacent numbers with index e in a part of a vector: those at even (parity 0) or at odd
+// positions (parity 1). 2^BITS is added to each: its bits become the upper bits of a mantissa, without a conversion.
+// Numbers of 4 and 8 bits become halves, two at a time, which devices convert together.
 vec4 four_numbers(uvec4 vector, uint part, uint e, uint parity) {
     uint first = part * (4u / PARTS) + 8u * e / PER_WORD, word = vector[first];
     if (BITS == 2u) {
@@ -76,7 +76,7 @@ void main() {
     coordinates(0u, at);
 #endif
 #if B_IN_PARTS
-    if (!b_held(at)) return;  // the whole workgroup returns
+    if (!b_is_bound(at)) return;  // the whole workgroup returns
 #endif
 
     // Rows and columns beyond the edges repeat the last ones; their sums are not stored.
@@ -92,7 +92,7 @@ void main() {
         uvec4 b[UNROLL][COLUMNS];
         SUM scale[UNROLL][COLUMNS][PARTS], zero[UNROLL][COLUMNS][PARTS];
         [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
-            // Past the last block, that block is read again and not added.
+            // Beyond the last block, the last one is read again; it is not added.
             uint k = min(first_k + u * (SLICES * PER_VECTOR), K - PER_VECTOR);
             [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
                 b[u][c] = b_vector((numbers_first + columns[c] * B_COLUMN + k) / PER_VECTOR);

@@ -38,7 +38,7 @@ void main() {
     bool works = tile < groups_n;
 #endif
 #if B_IN_PARTS
-    works = works && b_held(at);
+    works = works && b_is_bound(at);
 #endif
     uint n0 = (tile * LANES + gl_LocalInvocationIndex) * COLUMNS;
     // Invocations outside do not return (see tiled.comp): they compute sums without storing them.

@@ -104,7 +104,7 @@ void main() {
 #endif
     }
 
-    // Not unrolled, selecting sums by constant indices, as in shared.comp
+    // The loop is not unrolled, and selects sums by constant indices, for the reason given in shared.comp
     [[dont_unroll]] for (uint i = 0u; i < 4u * FOURS_M; ++i) {
         uvec4 fours[FOURS_N];
         [[unroll]] for (uint p = 0u; p < 4u * FOURS_M; ++p) {

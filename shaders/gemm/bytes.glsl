@@ -3,8 +3,8 @@
 // multiple of 16. The kernels multiply a ^ A_FLIP and b ^ B_FLIP: for signed products, the flip subtracts 128 from the
 // bytes of an unsigned operand.
 //
-// HAS_TERMS: a_terms and b_terms hold, for each row, the zero point (less 128 if flipped) and the sum that the other's
-// zero point multiplies (see bytes_terms.comp). All sums are exact modulo 2^32.
+// HAS_TERMS: a_terms and b_terms hold, for each row, the zero point (less 128 if flipped), and the sum of the row's
+// elements, which the other operand's zero point multiplies (see bytes_terms.comp). All sums are exact modulo 2^32.
 //
 // WINDOWS: b is the windows of a convolution's x (see convolution/byte_windows.glsl), a its filter, batch the groups.
 // The prelude ends with result_VALUE finished(int sum, uint at[RANK], uint m, uint n).

@@ -18,7 +18,7 @@ const uint VECTORS = TILE_K / PER, STEP = VECTORS | 1u;
 const uint VECTORS_OF_A = (TILE_M * VECTORS + WORKGROUP - 1u) / WORKGROUP;
 const uint VECTORS_OF_B = (TILE_N * VECTORS + WORKGROUP - 1u) / WORKGROUP;
 
-// An element of shared memory has as many bytes as a matrix has steps of k, at most 16.
+// Shared memory is an array of as many bytes per element as a matrix has steps of k, but at most 16.
 #if HALF_VECTORS
 #define ELEMENT uvec2
 const uint PARTS = 2u;

@@ -36,7 +36,7 @@ void main() {
         }
         barrier();
     }
-    // Four elements of a row per invocation
+    // Each invocation finishes four elements of a row
     for (uint i = gl_LocalInvocationIndex; i < TILE_M * LANES / 4u; i += WORKGROUP) {
         uint m = i / (LANES / 4u), n = i % (LANES / 4u) * 4u;
         if (m < M && n0 + n < N) {

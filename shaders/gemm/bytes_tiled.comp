@@ -6,8 +6,8 @@
 #include "prelude.glsl"
 #include "gemm/bytes.glsl"
 
-// Column n of an invocation's tile: adjacent invocations have adjacent blocks of four.
-#define BESIDE(n) ((n) / 4u * (4u * WORKGROUP) + (n) % 4u)
+// Offset of column n of an invocation's tile: adjacent invocations have adjacent blocks of four columns.
+#define COLUMN_OFFSET(n) ((n) / 4u * (4u * WORKGROUP) + (n) % 4u)
 
 uvec4 bytes_of(uint word) {
     return uvec4(word, word >> 8u, word >> 16u, word >> 24u) & 255u;
@@ -21,7 +21,7 @@ void main() {
     uint m0 = group % tiles_m * TILE_M;
     uint n0 = group / tiles_m % tiles_n * TILE_N + 4u * gl_LocalInvocationIndex;
     uint batch = group / (tiles_n * tiles_m);
-    // No invocation returns: after that llvmpipe masks every write.
+    // Invocations outside do not return, since after a return llvmpipe masks every write.
     uint at[RANK];
     coordinates(min(batch, BATCH - 1u), at);
     uint a0 = a_batch(at);
@@ -31,7 +31,7 @@ void main() {
     uint rows[TILE_M], sums[TILE_M][OWN_N];
     LINE columns[OWN_N];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a0 + min(m0 + m, M - 1u) * A_ROW;
-    [[unroll]] for (uint n = 0u; n < OWN_N; ++n) columns[n] = line_of_b(at, min(n0 + BESIDE(n), N - 1u));
+    [[unroll]] for (uint n = 0u; n < OWN_N; ++n) columns[n] = line_of_b(at, min(n0 + COLUMN_OFFSET(n), N - 1u));
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         [[unroll]] for (uint n = 0u; n < OWN_N; ++n) sums[m][n] = 0u;
     }
@@ -52,7 +52,7 @@ void main() {
         }
     }
 
-    // Not unrolled, selecting sums by constant indices, as in tiled.comp
+    // The loop is not unrolled, and selects sums by constant indices, for the reason given in tiled.comp
     [[dont_unroll]] for (uint m = 0u; m < tile_rows; ++m) {
         uvec4 fours[OWN_N / 4u];
         [[unroll]] for (uint j = 0u; j < OWN_N / 4u; ++j) {
@@ -61,10 +61,10 @@ void main() {
                 fours[j] = p == 0u ? four : mix(fours[j], four, bvec4(m == p));
             }
         }
-        [[dont_unroll]] for (uint n = 0u; n < OWN_N && n0 + BESIDE(n) < N; n += 4u) {
+        [[dont_unroll]] for (uint n = 0u; n < OWN_N && n0 + COLUMN_OFFSET(n) < N; n += 4u) {
             uvec4 four = fours[0];
             [[unroll]] for (uint p = 4u; p < OWN_N; p += 4u) four = mix(four, fours[p / 4u], bvec4(n == p));
-            store_four(at, m0 + m, n0 + BESIDE(n), four);
+            store_four(at, m0 + m, n0 + COLUMN_OFFSET(n), four);
         }
     }
 }

@@ -193,7 +193,7 @@ void main() {
             }
         }
         barrier();
-        if (k0 + TILE_K < end) {  // for the whole workgroup
+        if (k0 + TILE_K < end) {  // the same for the whole workgroup
             keep(k0 + TILE_K, end);
             barrier();
         }

@@ -51,7 +51,8 @@ SUM finished(SUM sum, uint c_row, uint n) {
 void store_four(uint row, uint c_row, uint n, FOUR sums) {
     uint i = row + n * RESULT_COLUMN;
 #if RESULT_ALONG == ROW && !RESULT_WIDE && defined(LATE_NUMBERS)
-    // One after the other: V3D 7.1 and Mali G52 spilled when an epilogue's operands were loaded for several.
+    // The elements are finished one after the other: V3D 7.1 and Mali G52 spilled when the operands of an epilogue were
+    // loaded for several at a time.
     uint word = 0u;
     [[dont_unroll]] for (uint p = 0u; p < 4u; ++p) {
         SUM sum = p == 0u ? sums.x : p == 1u ? sums.y : p == 2u ? sums.z : sums.w;

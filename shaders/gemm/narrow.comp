@@ -36,7 +36,7 @@ float[8] eight_of(uvec4 bits) {
 }
 #endif
 
-// Loads STEPS steps from k on of the row of a, or of the column of b, that begins at `first`, in vectors if it has any.
+// Loads STEPS steps, from k on, of the row of a (or the column of b) that begins at `first`.
 SUM[STEPS] steps_of_a(uint first, uint k) {
 #if A_EIGHTS
     return eight_of(a_vector(first + k / A_PER));
@@ -101,7 +101,7 @@ void main() {
             [[unroll]] for (uint i = 0u; i < STEPS; ++i) sums[m] += a[i] * b[i];
         }
     }
-    // One slice has the steps after the last vectors.
+    // The steps of k after the last whole vectors are added by one slice.
     if (STEPS > 1u) {
         for (; k < K; ++k) {
             SUM b = b_load(column * B_PER + k * B_ROW);

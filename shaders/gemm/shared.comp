@@ -1,12 +1,12 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// result = finish(ALPHA * a x b + BETA * c) through shared memory, for devices whose invocations share a cache poorly.
-// A workgroup computes TILE_M x TILE_N of the result in slabs of TILE_K steps of k. An invocation keeps 4 * FOURS_M x
-// 4 * FOURS_N sums in registers: blocks of 4 x 4 that are GROUPS_M blocks apart down and GROUPS_N across, so that adjacent
-// invocations read adjacent words.
+// result = finish(ALPHA * a x b + BETA * c) through shared memory, for devices where invocations would read the same
+// elements from memory too often. A workgroup computes TILE_M x TILE_N of the result in slabs of TILE_K steps of k. An
+// invocation keeps 4 * FOURS_M x 4 * FOURS_N sums in registers: blocks of 4 x 4 that are GROUPS_M blocks apart down and
+// GROUPS_N across, so that adjacent invocations read adjacent words.
 //
 // K_PART: for split-k, the maximum number of steps of k that a workgroup adds; if fewer than K, the result has a matrix
-// per part, K_PART_STRIDE elements apart. PLACES_FIRST: the place of the result is found before the loop.
+// per part, K_PART_STRIDE elements apart. PLACES_FIRST: the address of the result is computed before the loop.
 // LOADS_AHEAD: the next slab is loaded to registers while this one is added. (Double buffering in shared memory saves a
 // barrier, but is slower on an H100.) B_STORED: b has numbers of few bits (gemm/stored.glsl).
 #include "prelude.glsl"
@@ -35,7 +35,7 @@ shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u + 1u];
 #define STEPS_OF_K [[unroll]]
 #endif
 
-// Four elements before decoding: decoding them right away would wait for the loads.
+// Four elements as loaded; they are decoded later, since decoding waits for the load.
 #if A_WIDE
 #define A_RAW uvec4
 #elif A_PAIRS
@@ -307,8 +307,8 @@ void main() {
     keep_a(raw_a);
     keep_b(raw_b);
     barrier();
-    // The last slab overlaps the one before it, so that it is whole, too, if its vectors along k are aligned then. Else
-    // the rest is loaded after the loop, whose last loads are those of its last slab again.
+    // If end is a multiple of four, the last slab begins early enough to be whole: it overlaps the one before it. Else
+    // the remaining steps are loaded after the loop, whose last loads repeat the loads of its last slab.
     bool overlaps = end % 4u == 0u;
     uint last = end - TILE_K - (overlaps ? 0u : (end - begin) % TILE_K);
     for (; k0 + TILE_K <= end; k0 += TILE_K) {

@@ -1,5 +1,6 @@
-// Shared memory of the FLOAT16 kernels on matrix units: SLABS vectors for the factors; at the end, a row of result
-// matrices per subgroup instead, as rows of vectors of four sums, which also begin in different banks.
+// Shared memory of the FLOAT16 kernels on matrix units: SLABS vectors for the slabs of a and b. At the end, the same
+// memory holds a row of result matrices per subgroup, as vectors of four sums; the pitch of these rows also makes them
+// begin in different banks.
 const uint FOURS = SUB_N / 4u, FOURS_STEP = FOURS + 2u, STAGED = MATRIX_M * FOURS_STEP;
 shared uvec4 slabs[SLABS > SUBGROUPS * STAGED ? SLABS : SUBGROUPS * STAGED];
 

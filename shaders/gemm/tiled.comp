@@ -18,7 +18,7 @@ const uint ROWS = 1u;
 #endif
 
 // Offset of column n of an invocation's tile: adjacent invocations have adjacent blocks of four columns.
-#define BESIDE(n) ((n) / 4u * (4u * WORKGROUP) + (n) % 4u)
+#define COLUMN_OFFSET(n) ((n) / 4u * (4u * WORKGROUP) + (n) % 4u)
 
 void main() {
     // Adjacent workgroups take the same columns of b, which stay in the cache.
@@ -34,7 +34,7 @@ void main() {
     coordinates(min(batch, BATCH - 1u), at);
     bool works = batch < BATCH;
 #if B_IN_PARTS
-    works = works && b_held(at);
+    works = works && b_is_bound(at);
 #endif
     uint depth = works ? K : 0u, tile_rows = works && n0 < N ? min(TILE_M, M - m0) : 0u;
 
@@ -43,9 +43,9 @@ void main() {
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, (M - 1u) / ROWS * ROWS) * A_ROW;
     [[unroll]] for (uint n = 0u; n < TILE_N; ++n) {
 #if B_ALONG == ROW
-        columns[n] = b_batch(at) + min(n0 + BESIDE(n), (N - 1u) & ~3u);
+        columns[n] = b_batch(at) + min(n0 + COLUMN_OFFSET(n), (N - 1u) & ~3u);
 #else
-        columns[n] = b_batch(at) + min(n0 + BESIDE(n), N - 1u) * B_COLUMN;
+        columns[n] = b_batch(at) + min(n0 + COLUMN_OFFSET(n), N - 1u) * B_COLUMN;
 #endif
     }
 #if SHARES_ROWS
@@ -154,10 +154,10 @@ void main() {
             [[unroll]] for (uint p = 1u; p < TILE_M; ++p) four = mix(four, FOUR_OF_SUMS(sums[p], j), bvec4(m == p));
             fours[j] = four;
         }
-        [[dont_unroll]] for (uint n = 0u; n < TILE_N && n0 + BESIDE(n) < N; n += 4u) {
+        [[dont_unroll]] for (uint n = 0u; n < TILE_N && n0 + COLUMN_OFFSET(n) < N; n += 4u) {
             FOUR four = fours[0];
             [[unroll]] for (uint p = 4u; p < TILE_N; p += 4u) four = mix(four, fours[p / 4u], bvec4(n == p));
-            store_four(row, c_row, n0 + BESIDE(n), four);
+            store_four(row, c_row, n0 + COLUMN_OFFSET(n), four);
         }
     }
 }

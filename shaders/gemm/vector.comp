@@ -40,7 +40,7 @@ FOUR steps_of_a(uint row, uint k, uint end, bool cut) {
 // Loads eight steps of k of a row of a, undecoded. Past the end of k it reads the last existing steps.
 uvec4 eight_of_a(uint row, uint k, uint end, bool cut) { return a_vector((row + (cut ? min(k, (end - 1u) & ~7u) : k)) / 8u); }
 
-// Decodes four of these eight. cut: steps starting at end are zero.
+// Decodes the first (which = 0) or the second four of these eight. cut: steps starting at end are zero.
 FOUR four_of_eight(uvec4 bits, uint which, uint k, uint end, bool cut) {
     FOUR four = which == 0u ? FOUR(half_pair(bits.x), half_pair(bits.y)) : FOUR(half_pair(bits.z), half_pair(bits.w));
     return cut ? first_of(four, max(end, k) - k) : four;

@@ -13,6 +13,6 @@ void add_term(inout CompensatedSum s, float term) {
 }
 
 float total_of(CompensatedSum s) {
-    // With infinities the compensation is NaN and not needed.
+    // If a term was infinite, the compensation is NaN and is not added.
     return (floatBitsToUint(s.lost) & 0x7f800000u) == 0x7f800000u ? s.sum : s.sum + s.lost;
 }

@@ -236,7 +236,8 @@ float exp_nonpositive(float x) {
     return z;
 }
 
-// The same within 3 + 2 |x| ulp, Vulkan's precision of exp2(), for softmax of FLOAT16, which is faster with it.
+// e^x within 3 + 2 |x| ulp, the precision that Vulkan requires of exp2(). It is faster, and precise enough for softmax
+// of FLOAT16.
 float exp_of_half(float x) { return exp2((x > -105.0 ? x : -105.0) * 1.44269504); }
 
 float expm1_accurate(float x) {
@@ -340,14 +341,14 @@ float pow_magnitude(float x, float y) {
     return exp_scaled(p, p_low, 1.0, 0);
 }
 
-// x^y; integer, odd: whether y is an integer, and an odd one.
+// x^y, including special values. integer, odd: whether y is an integer, and whether it is an odd one.
 float pow_special(float x, float y, bool integer, bool odd) {
     uint ux = floatBitsToUint(x) & 0x7fffffffu;
     uint uy = floatBitsToUint(y) & 0x7fffffffu;
     if (uy == 0u || floatBitsToUint(x) == 0x3f800000u) return 1.0;
     if (ux > 0x7f800000u) return x;
     if (uy > 0x7f800000u) return y;
-    // Signs from bits: a device may compare a subnormal as 0.
+    // Signs are tested by bits, since a device may treat a subnormal as 0 in comparisons.
     bool rising = (floatBitsToUint(y) & 0x80000000u) == 0u;
     if (uy == 0x7f800000u) {
         if (ux == 0x3f800000u) return 1.0;
@@ -360,7 +361,7 @@ float pow_special(float x, float y, bool integer, bool odd) {
 }
 
 float pow_accurate(float x, float y) {
-    // From 2^24 on every y is an even integer.
+    // Every float of at least 2^24 is an even integer.
     uint uy = floatBitsToUint(y) & 0x7fffffffu;
     bool integer = uy >= 0x4b800000u || floor(y) == y;
     bool odd = uy < 0x4b800000u && integer && (int(y) & 1) != 0;
@@ -436,7 +437,7 @@ uint reduce_angle(float x, out float high, out float low) {
     }
     int zeros = 31 - findMSB(f1);
     if (zeros > 0) f1 = (f1 << zeros) | (f0 >> (32 - zeros));
-    // f1 2^(e - 31 - zeros) times pi/2 = 0xc90fdaa2 2^-31.
+    // The product of f1 2^(e - 31 - zeros) and pi/2, which is 0xc90fdaa2 2^-31.
     uint p, p_low;
     umulExtended(f1, 0xc90fdaa2u, p, p_low);
     float unit = uintBitsToFloat(uint(e - 29 - zeros + 127) << 23) * 0.5;

@@ -1,5 +1,5 @@
 // Sums of squares within float32's range, in three parts: magnitudes above 2^40 are scaled by 2^-80, those below 2^-40
-// by 2^75, the others not.
+// by 2^75, and the others are not scaled.
 #include "lib/math.glsl"
 
 vec3 norm_terms(float x) {

@@ -1,5 +1,5 @@
-// Unsigned integer keys in the order of the values (64-bit keys: high word first). NaN comes after infinity, and the
-// zeros are equal.
+// Keys: unsigned integers that compare as the values do (64-bit keys: high word first). NaN comes after infinity, and
+// the zeros are equal.
 uint order_float(float x) {
     uint bits = floatBitsToUint(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u) return 0xffffffffu;

@@ -6,7 +6,7 @@
 // result to shared memory. Lanes are combined in pairs, so the order of a sum is the same in every run and on every
 // device.
 #include "lib/subgroups.glsl"
-// The code for subgroups that are not full is kept short.
+// With SUBGROUP, this code only runs if subgroups are not full, so its loops are not unrolled, which keeps it short.
 #if SUBGROUP
 #define LANES_LOOP [[dont_unroll]]
 #else
@@ -21,13 +21,13 @@
 #elif LANES > SUBGROUP
 #define IN_SUBGROUPS(NAME, TYPE, COMBINE) \
     shared TYPE NAME##_each[WORKGROUP / SUBGROUP]; \
-    TYPE NAME##_near(TYPE value) { \
+    TYPE NAME##_in_subgroup(TYPE value) { \
         [[unroll]] for (uint k = 1u; k < SUBGROUP; k *= 2u) value = COMBINE(value, subgroupShuffleXor(value, k)); \
         return value; \
     }
 #define FROM_SUBGROUPS(NAME, COMBINE) \
     if (fills_subgroups()) { \
-        value = NAME##_near(value); \
+        value = NAME##_in_subgroup(value); \
         if (gl_SubgroupInvocationID == 0u) NAME##_each[gl_SubgroupID] = value; \
         barrier(); \
         LANES_READ([[unroll]], NAME##_each, gl_SubgroupID & ~(LANES / SUBGROUP - 1u), LANES / SUBGROUP, 1u, COMBINE) \
@@ -35,11 +35,11 @@
     }
 #else
 #define IN_SUBGROUPS(NAME, TYPE, COMBINE) \
-    TYPE NAME##_near(TYPE value) { \
+    TYPE NAME##_in_subgroup(TYPE value) { \
         [[unroll]] for (uint k = 1u; k < LANES; k *= 2u) value = COMBINE(value, subgroupShuffleXor(value, k)); \
         return value; \
     }
-#define FROM_SUBGROUPS(NAME, COMBINE) if (fills_subgroups()) return NAME##_near(value);
+#define FROM_SUBGROUPS(NAME, COMBINE) if (fills_subgroups()) return NAME##_in_subgroup(value);
 #endif
 #if LANES > 32
 #define LANES_REDUCTION(NAME, TYPE, COMBINE) \

@@ -1,5 +1,5 @@
 #version 450
-// Element i, in row-major order: start + i * delta.
+// Element i, counted in row-major order, is START + i * DELTA.
 #include "prelude.glsl"
 
 #ifdef result_IS_FLOAT

@@ -13,8 +13,8 @@ ELEMENT value(uint c[RANK]) {
         resolve(tuple + k * STEP, extent(k), index);
 #ifdef IN_PARTS
         // The source is bound in parts; a dispatch gathers the elements of its own part only.
-        index -= first(k);
-        if (index >= held(k)) return result_ELEMENT(result_at(c));
+        index -= part_start(k);
+        if (index >= part_size(k)) return result_ELEMENT(result_at(c));
 #endif
         at += index * pitch(k);
     }

@@ -15,8 +15,8 @@ void main() {
         if (!resolve(tuple + k * STEP, extent(k), index)) return;
 #ifdef IN_PARTS
         // `winners` has a part of the positions.
-        index -= first(k);
-        if (index >= held(k)) return;
+        index -= part_start(k);
+        if (index >= part_size(k)) return;
 #endif
         at += index * pitch(k);
     }

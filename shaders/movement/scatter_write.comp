@@ -15,8 +15,8 @@ ELEMENT value(uint c[RANK]) {
         uint coordinate = number % extent(k - 1u);
 #ifdef IN_PARTS
         // The updates are bound in parts; a dispatch writes those of its own part only.
-        coordinate -= first(k - 1u);
-        if (coordinate >= held(k - 1u)) return result_ELEMENT(result_at(c));
+        coordinate -= part_start(k - 1u);
+        if (coordinate >= part_size(k - 1u)) return result_ELEMENT(result_at(c));
 #endif
         at += coordinate * pitch(k - 1u);
         number /= extent(k - 1u);

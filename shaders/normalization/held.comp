@@ -4,10 +4,10 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
-// Normalizes rows as in "rows.comp", with rows held in registers: read once, written once. LANES adjacent invocations
-// of a workgroup share a row, each with up to STEPS steps of UNIT elements. SEGMENTED: a row is several segments of
-// LENGTH elements. The variance is the mean of squared deviations from the mean. The generated prelude ends with
-// row_coordinates(), segment_coordinates(), start_segment(), read_held() and write_held().
+// Normalizes rows as "rows.comp" does, but holds them in registers, so that each element is read once and written once.
+// LANES adjacent invocations of a workgroup share a row, each with up to STEPS steps of UNIT elements. SEGMENTED: a row
+// is several segments of LENGTH elements. The variance is the mean of squared deviations from the mean. The generated
+// prelude ends with row_coordinates(), segment_coordinates(), start_segment(), read_held() and write_held().
 //
 // PACKED: registers hold vectors of FLOAT16, VECTORS per step, which elements_of() converts: half the registers, and
 // twice as many rows in flight.
@@ -91,7 +91,8 @@ void main() {
     mean = divide(sum, count);
 #endif
 #if USE_VARIANCE || USE_MEAN
-    // The sum of deviations from the mean reveals the mean's rounding error, however far the mean is from 0.
+    // Subtracting the mean of the deviations from the mean corrects the mean's rounding error, however far the mean is
+    // from 0.
     vec2 apart = row_sums(lane, end, mean, 1u);
 #if LANES > 1
     apart = sum_both(apart, lane);

@@ -1,6 +1,7 @@
 #version 450
-// gradient / s^BETA - 2 ALPHA BETA x * the sum of `source` over the positions whose regions contain the element.
-// "local_response.comp" computes `source` and `power` (1 / s^BETA) from the gradient.
+// The gradient of the input: gradient / s^BETA - 2 ALPHA BETA x * (the sum of `source` over the positions whose regions
+// contain the element), with s as in "local_response.comp". "local_response.comp" computes `source` and `power` (1 /
+// s^BETA) from the gradient.
 #include "prelude.glsl"
 #include "pooling/window.glsl"
 #include "pooling/sum.glsl"

@@ -90,7 +90,7 @@ Moments lane_moments(uint c[x_RANK], uint lane) {
             vec2 sums = vec2(0.0);
             uint step = 0u;
 #if TOGETHER > 1
-            // TOGETHER loads are in flight at once.
+            // This loop has TOGETHER loads in flight at the same time.
             for (; step + TOGETHER <= steps; step += TOGETHER) {
                 [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
                     sums += step_sums(from, first + (step + k) * LANES * UNIT, shift);

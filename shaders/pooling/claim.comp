@@ -19,12 +19,12 @@ void main() {
     i = NUMBER + c[0] * NUMBER_0 + c[1] * NUMBER_1 + c[2] * NUMBER_2 + c[3] * NUMBER_3;
     uint at = 0u;
     for (uint k = TUPLE; k > 0u; --k) {
-        uint coordinate = index % extent(k - 1u) - first(k - 1u);
-        if (coordinate >= held(k - 1u)) return;
+        uint coordinate = index % extent(k - 1u) - part_start(k - 1u);
+        if (coordinate >= part_size(k - 1u)) return;
         at += coordinate * pitch(k - 1u);
         index /= extent(k - 1u);
     }
-    index = index == 0u ? at : 0xffffffffu;  // what is left is above 0 if the index was beyond the output
+    index = index == 0u ? at : 0xffffffffu;  // an index that is not 0 now was beyond the output
 #endif
     if (index < winner_SIZE_0) atomicMax(winner_data[push_.winner_OFFSET + index], i + 1u);
 }

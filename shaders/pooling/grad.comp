@@ -1,7 +1,7 @@
 #version 450
 // The gradient of the input: each element adds, in a fixed order, the gradients of windows that contain it. Average
-// pooling: of all these windows, divided by the window's number of elements. Max pooling: of the windows in which it is
-// the maximum.
+// pooling: all of these gradients, each divided by its window's number of elements. Max pooling: the gradients of the
+// windows whose maximum the element is.
 #include "prelude.glsl"
 
 // The first window along an axis that may contain the element at i, in padded coordinates.

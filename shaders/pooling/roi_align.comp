@@ -1,6 +1,6 @@
 #version 450
-// The mean of an output's samples of its region. The reference does not define a batch index beyond the input: here it
-// reads the last batch.
+// Each output is the mean of its samples of a region. The reference does not define a batch index beyond the input:
+// here it reads the last batch.
 #include "prelude.glsl"
 #include "pooling/tap.glsl"
 #include "pooling/places.glsl"

@@ -1,7 +1,7 @@
 #version 450
-// The maximum of an output's samples of its region. With WINNER instead the winning sample, {3, ROIs, C, height,
-// width}: its numbers x and y among the output's samples, and its bits. Of equal samples the first along x wins, then
-// the first along y. Batch indices beyond the input read the last batch.
+// Each output is the maximum of its samples of a region. With WINNER, the result is the winning sample instead, {3,
+// ROIs, C, height, width}: its x and y numbers among the output's samples, and its bits. Of equal samples the first
+// along x wins, then the first along y. Batch indices beyond the input read the last batch.
 #include "prelude.glsl"
 #include "pooling/tap.glsl"
 #include "pooling/places.glsl"

@@ -1,8 +1,9 @@
 #version 450
-// Lists the places at which the outputs of each region are sampled along an axis, in row `roi` of `places`. The row
-// begins with three words per output: the start of its list, its number of places, and its number of samples, as a
-// float. A place is four words: the tap's lower element, or OUTSIDE; the upper element's weight; the sample's number
-// (EXTREMES), else the number of samples that the place replaces, as a float; its position along the region.
+// Lists the positions (places) at which the outputs of each region are sampled along an axis; row `roi` of `places` is
+// the list of a region. The row begins with three words per output: the start of its list, its number of places, and
+// its number of samples, as a float. A place is four words: the tap's lower element, or OUTSIDE; the upper element's
+// weight; the sample's number (EXTREMES), else the number of samples that the place replaces, as a float; its position
+// along the region.
 //
 // All samples in one cell (between the same two elements) become one place, their mean position: interpolation is
 // linear there, so the sum of the samples is their number times the value at that position. EXTREMES, for the maximum,

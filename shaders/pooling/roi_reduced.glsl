@@ -1,6 +1,6 @@
 // main() of a kernel that reduces an output's samples to one value, reduced(c, before). PARTED: several dispatches
-// share the samples; `before` is the result of the parts before this one, PART. IN_PARTS: only of regions in an image
-// of `source`.
+// share the samples; `before` is the result of the parts before this one, PART. IN_PARTS: only regions whose image is
+// in `source` are reduced.
 #if PARTED
 void main() {
     uint unit = global_index();

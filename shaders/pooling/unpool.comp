@@ -13,8 +13,8 @@ result_VALUE value(uint c[RANK]) {
     uint p[4];
 #ifdef IN_PARTS
     for (uint k = TUPLE; k > 0u; --k) {
-        p[k - 1u] = i % extent(k - 1u) - first(k - 1u);
-        if (p[k - 1u] >= held(k - 1u)) return result_load(result_at(c));
+        p[k - 1u] = i % extent(k - 1u) - part_start(k - 1u);
+        if (p[k - 1u] >= part_size(k - 1u)) return result_load(result_at(c));
         i /= extent(k - 1u);
     }
 #else

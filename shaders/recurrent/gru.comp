@@ -5,7 +5,7 @@
 #include "recurrent/recurrence.glsl"
 
 #if RESET_FIRST
-// State 0 is h, state 1 is r * h.
+// State copy 0 holds h, copy 1 holds r * h.
 void phase_0(uint step, uint tile) {
     multiply(0u, 2u, 0u, tile);
     EACH_CELL for (uint u = 0u; u < UNITS; ++u) {
@@ -32,7 +32,7 @@ void phase_1(uint step, uint tile) {
     }
 }
 #else
-// State (step & 1) is h; the new h goes to the other one.
+// h is in state copy step & 1; the new h is written to the other copy.
 void phase_0(uint step, uint tile) {
     uint now = step & 1u;
     multiply(0u, 3u, now, tile);

@@ -1,7 +1,7 @@
 #version 450
 // i = f(...), o = f(...), forget = f(...), c~ = g(...), c = forget * c + i * c~, h = o * h(c). COUPLED: forget = 1 - i.
 // Peepholes add p * c to the arguments of i and forget, and p * (the new c) to that of o. CLIP bounds the arguments of
-// f and g but not of h, as in ONNX Runtime, whose operator the reference restates.
+// f and g but not of h, as in ONNX Runtime, whose description of LSTM DirectML's reference repeats.
 #include "prelude.glsl"
 #include "recurrent/recurrence.glsl"
 

@@ -25,7 +25,7 @@
 
 uint direction, first_row, tile_of_group;
 // The last product's results. Loops over several cells are not unrolled, since each cell's arithmetic is long. A loop
-// over one is: else NVIDIA's driver keeps its products in memory.
+// over one cell is unrolled, since NVIDIA's driver would else keep its products in memory.
 #if ONE_CELL
 #define EACH_CELL [[unroll]]
 #else
@@ -175,7 +175,7 @@ void state_set(uint which, uint row, uint unit, float v) {
 }
 
 #if KEEPS
-// Values that units keep next to their state, read only by their own invocation.
+// Values that units keep in addition to their state; only the invocation that computes a unit reads them.
 float kept_values[TILES * UNITS * ROWS];
 
 float kept_get(uint tile, uint u, uint row) {
@@ -266,7 +266,7 @@ float with_products(float sum, vec4 w, vec4 state) {
 }
 
 #if SLICED
-// The sums of all gates of a slice; slices begin in different banks.
+// Distance in shared memory between the sums of adjacent slices, padded so that slices begin in different banks.
 const uint SLICE_STRIDE = GATES * CELLS + BLOCKS;
 shared float slices[SLICES * SLICE_STRIDE];
 
@@ -288,7 +288,7 @@ void multiply(uint first, uint end, uint which, uint tile) {
         if (g >= first && g < end) gates_ahead[g] = projection(STEP, 0u, g, unit_of(tile, 0u));
     }
 #endif
-    // A constant number of rounds, so that drivers load ahead.
+    // The number of rounds is constant, so that drivers unroll the loop and load ahead.
     for (uint i = 0u; i < (K4 + SLICES - 1u) / SLICES; ++i) {
         uint k4 = slice + i * SLICES;
         if (K4 % SLICES != 0u && k4 >= K4) break;

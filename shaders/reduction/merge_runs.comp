@@ -17,18 +17,18 @@ KEY key_at(uint at) {
 Entry entry_at(uint at) { return Entry(key_at(at), entries_load(at * ENTRY_WORDS + KEY_WORDS)); }
 
 // Returns the number of entries that run r of a line holds.
-uint held(uint r) { return r < RUNS ? min(KEEP, min((r + 1u) * SPAN, LENGTH) - r * SPAN) : 0u; }
+uint entries_in(uint r) { return r < RUNS ? min(KEEP, min((r + 1u) * SPAN, LENGTH) - r * SPAN) : 0u; }
 
 void main() {
     uint line = global_index();
     uint own = take_coordinate(line, KEEP_DIVISOR), run = take_coordinate(line, RUNS_DIVISOR);
-    if (line >= LINES || own >= held(run)) return;
+    if (line >= LINES || own >= entries_in(run)) return;
     Entry e = entry_at((line * RUNS + run) * KEEP + own);
 
     // Equal keys come in the order of their places, and all places of a run precede those of the next run.
     bool ties = (run & 1u) == 1u;
     uint other = (line * RUNS + (run ^ 1u)) * KEEP;
-    uint low = 0u, high = held(run ^ 1u);
+    uint low = 0u, high = entries_in(run ^ 1u);
     while (low < high) {
         uint middle = (low + high) / 2u;
         KEY k = key_at(other + middle);

@@ -4,15 +4,15 @@
 // before each chunk, which is the row at which the chunk begins to write. A zero at element i after n nonzero elements
 // fills the row i - n from the end with zeros, so that each row is written exactly once.
 //
-// IN_PARTS: x is a part that begins with element BEFORE of TOTAL, at the coordinates first(d), and y has ROWS of the
-// rows, from FIRST_ROW on.
+// IN_PARTS: x is a part that begins with element BEFORE of TOTAL, at the coordinates part_start(d), and y has ROWS of
+// the rows, from FIRST_ROW on.
 #include "prelude.glsl"
 #ifndef IN_PARTS
 #define FIRST_CHUNK 0u
 #define BEFORE 0u
 #define TOTAL COUNT
 #define IS_LAST true
-#define first(d) 0u
+#define part_start(d) 0u
 #endif
 
 bool is_nonzero(x_VALUE v) {
@@ -42,8 +42,10 @@ void main() {
         row -= FIRST_ROW;
         if (row < ROWS)
 #endif
-        for (uint d = 0u; d < COLUMNS; ++d)
-            y_store(y_BASE + row * y_STRIDE_0 + d * y_STRIDE_1, found ? first(RANK - COLUMNS + d) + c[RANK - COLUMNS + d] : 0u);
+        for (uint d = 0u; d < COLUMNS; ++d) {
+            uint axis = RANK - COLUMNS + d;
+            y_store(y_BASE + row * y_STRIDE_0 + d * y_STRIDE_1, found ? part_start(axis) + c[axis] : 0u);
+        }
 #endif
         if (found) ++n;
     }

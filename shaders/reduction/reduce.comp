@@ -68,7 +68,7 @@ void main() {
         uint stop = min(first + BLOCK * LANES, end);
         uint at = first;
 #if TOGETHER > 1
-        // TOGETHER loads are in flight at once.
+        // This loop has TOGETHER loads in flight at the same time.
         for (; at + (TOGETHER - 1u) * LANES < stop; at += TOGETHER * LANES) {
             [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
                 reduced_coordinates(at + k * LANES, c);

@@ -6,8 +6,8 @@
 #endif
 // The running combination (a sum or a product) along the last dimension of x. Each line is cut into CHUNKS; LANES
 // adjacent invocations of a workgroup share a chunk, ITEMS elements each at a time. TOTALS: only compute the
-// combination of each chunk. OFFSETS: `offsets` holds the combination of all elements before each chunk. Elements are
-// read before their places are written, so y may be x.
+// combination of each chunk. OFFSETS: `offsets` holds the combination of all elements before each chunk. Each element
+// is read before its position is written, so y may be x.
 //
 // VECTORS: the ITEMS are a whole number of vectors of 16 bytes, which load_items() and store_items() move; chunks and
 // lines are multiples of them. SUBGROUP: as in "lib/subgroups.glsl".

@@ -1,7 +1,7 @@
 #version 450
 // The first KEEP entries of each block of a line of x, found one after the other: each is the first entry that comes
-// after the previous one in the sorting order. An invocation takes a block. For a small KEEP on CPU drivers, where the
-// barriers of a sort are slow.
+// after the previous one in the sorting order. An invocation takes a block. Used for a small KEEP on CPU drivers, where
+// the barriers of a sort are slow.
 #include "prelude.glsl"
 #include "lib/order.glsl"
 #include "lib/sort.glsl"

@@ -1,7 +1,7 @@
 #version 450
 // The first KEEP entries of each block of a line of x, found one after the other by a workgroup. The workgroup holds
 // the first remaining entry of each group of GROUP elements: the first of these is the next result, and only its group
-// is read again. GROUPS: the maximum number of groups of a block. For CPU drivers, where the barriers of a sort are
+// is read again. GROUPS: the maximum number of groups of a block. Used on CPU drivers, where the barriers of a sort are
 // slow, and a workgroup is one vector.
 #include "prelude.glsl"
 #include "lib/order.glsl"

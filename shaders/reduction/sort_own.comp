@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // Sorts blocks of BLOCK elements of each line of x, and keeps the first KEEP of each (see sort_blocks.comp). An
-// invocation holds a block, and orders pairs of it in a fixed sequence, the network: for CPU drivers, where the barriers
-// of a shared sort are slow.
+// invocation holds a block in registers and orders pairs of its elements in a fixed sequence (a sorting network). Used
+// on CPU drivers, where the barriers of a sort by a workgroup are slow.
 #include "prelude.glsl"
 #include "lib/order.glsl"
 #include "lib/sort.glsl"

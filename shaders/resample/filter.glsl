@@ -44,7 +44,7 @@ struct Wide {
 Wide wide(inout float x, float slope, uint size) {
     float reach = 1.0 / slope;
     float end = float(size - 1u);
-    // Further out, a filter covers only copies of the edge element.
+    // A filter further out than this covers only copies of the edge element.
     x = clamp(x, -reach, end + reach);
     float first = floor(x - reach) + 1.0;
     float last = ceil(x + reach) - 1.0;

@@ -157,7 +157,10 @@ def table_of(device, compiled):
         (lambda t, b: t.bind_inputs([buffer_binding(b, 8, 24)] * 2), r"Offset must be a multiple of 16, found 8"),
         (lambda t, b: t.bind_inputs([buffer_binding(b)]), r"takes 2 bindings, found 1"),
         (lambda t, b: t.bind_inputs([buffer_binding(b, 0, 20)] * 2), r"needs 24 bytes, the binding has 20"),
-        (lambda t, b: t.bind_inputs([buffer_binding(b, 64, 512)] * 2), r"ends at byte 576 of a buffer of 128"),
+        (
+            lambda t, b: t.bind_inputs([buffer_binding(b, 64, 512)] * 2),
+            r"ends at byte 576, beyond the buffer's 128 bytes",
+        ),
         (lambda t, b: t.bind_inputs([None, None]), r"ATensor: a buffer must be bound"),
         (lambda t, b: t.bind_temporary_resource(buffer_binding(b)), r"temporary resource: nothing may be bound"),
         (
@@ -279,7 +282,7 @@ def test_a_binding_without_a_size_is_the_rest_of_the_buffer(device):
     table.bind_inputs([dml.DML_BUFFER_BINDING(buffer), dml.DML_BUFFER_BINDING(buffer, 32)])
     with pytest.raises(dml.DMLError, match="needs 24 bytes, the binding has 16"):
         table.bind_outputs([dml.DML_BUFFER_BINDING(buffer, 48)])
-    with pytest.raises(dml.DMLError, match="ends at byte 128 of a buffer of 64"):
+    with pytest.raises(dml.DMLError, match="ends at byte 128, beyond the buffer's 64 bytes"):
         table.bind_outputs([dml.DML_BUFFER_BINDING(buffer, 128)])
     with pytest.raises(dml.DMLError, match="needs 24 bytes, the binding has 0"):
         table.bind_outputs([dml.DML_BUFFER_BINDING(buffer, 0, 0)])

@@ -166,7 +166,7 @@ def test_without_the_flag_recorded_bindings_are_used(device: dml.Device) -> None
 
 
 def test_volatile_lists_of_several(device: dml.Device) -> None:
-    """Two recorded dispatches: bindings of the first change late, and the second reads its output."""
+    """A list of two dispatches: the bindings of the first change after recording, and the second reads its output."""
     late, fixed = add(device, VOLATILE), add(device)
     between, out = holding(device, 0), holding(device, 0)
     table, other = table_for(device, late), table_for(device, fixed)
@@ -205,7 +205,7 @@ def test_a_volatile_persistent_resource(device: dml.Device) -> None:
         commands.execute()
         assert read(out) == [1 + number]
     table.bind_persistent_resource(dml.DML_BUFFER_BINDING(device.create_buffer(size)))
-    with pytest.raises(dml.DMLError, match="in which it was not initialized"):
+    with pytest.raises(dml.DMLError, match="before an initializer of the operator wrote it"):
         commands.execute()
 
 

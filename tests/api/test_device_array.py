@@ -61,8 +61,8 @@ def test_a_kept_output_is_an_input_of_the_next_run(each_kind):
 
 
 def test_an_output_that_is_fed_back_in_a_loop(each_kind, monkeypatch):
-    """Repeated x = x + one alternates between two buffers, with a recording for each, and one for the host's array at
-    first."""
+    """Repeating x = x + one alternates between two buffers with a recording each; a third recording serves the first
+    run, whose x is on the host."""
     made = []
     monkeypatch.setattr(resident, "Recording", lambda *args, **more: made.append(1) or Recording(*args, **more))
     add, one = compiled(each_kind, addition()), each_kind.to_device(np.ones(SIZES, np.float32))

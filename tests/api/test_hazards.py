@@ -45,7 +45,8 @@ def scratch(device: dml.Device, compiled: Any) -> Any:
 
 
 def resized(desc: dml.OperatorDesc, sizes: tuple[int, ...], dtype: str, layout: str) -> dml.OperatorDesc:
-    """Replace sizes and layout of the tensors that have the output's sizes, and by ``dtype`` the output's data type."""
+    """Return the description with these sizes and layout in every tensor that has the output's sizes, and with the
+    output's data type replaced by ``dtype``."""
     _, first = next(desc.outputs())
     changes = {}
     for name, one in (*desc.inputs(), *desc.outputs()):

@@ -50,7 +50,8 @@ class Program:
 
     def refuses(self, commands: Any) -> None:
         message = (
-            r": ELEMENT_WISE_ADD reads its persistent resource \(bytes 0 to 256\), in which it was not initialized"
+            r": ELEMENT_WISE_ADD reads its persistent resource \(bytes 0 to 256\) before an initializer of "
+            "the operator wrote it"
         )
         for run in (commands.execute, commands.profile):
             with pytest.raises(dml.DMLError, match=message):
@@ -82,7 +83,8 @@ def test_both_in_one_list(device: dml.Device) -> None:
 
 
 def test_an_initialization_counts_at_its_place(device: dml.Device) -> None:
-    """Neither a copy of the bytes in another buffer nor an operator with an equal description counts as initialized."""
+    """A copy of the initialized bytes in another buffer does not count as initialized, nor do the bytes that an
+    operator of equal description initialized."""
     one = Program(device)
     one.list_of(one.initialize).execute()
     elsewhere = Program(device, one.compiled, device.create_buffer(one.persistent.Buffer.read()))

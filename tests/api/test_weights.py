@@ -58,7 +58,7 @@ def test_results_with_other_parameters_are_not_shared(device: dml.Device) -> Non
     found = []
     for value in (3, 4, 3):
         program = Program()
-        region = program.persist(4)
+        region = program.reserve(4)
         fill = Dispatch("fill", FILL, (StorageBinding(region, Access.WRITE),), (1, 1, 1), parameters=(value,))
         program.initialize = program.dispatches = [fill]
         found.append((weights.Weights(device.context, program, [compile(FILL)], {}).place(region), value))

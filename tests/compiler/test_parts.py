@@ -110,7 +110,7 @@ def test_every_operator_in_parts(seen_as: SeenAs, name: str, layout: str) -> Non
 
 @pytest.mark.parametrize(
     "name, layout",
-    # A padded sequence of RNN is computed for half of the batch after the other.
+    # A padded sequence of an RNN is computed for one half of the batch, then for the other.
     sorted({(name, layout) for name in REFUSED for layout in ("packed", "padded")} - {("RNN", "padded")}),
 )
 def test_operators_that_cannot_be_split_are_refused_by_name(name: str, layout: str) -> None:
@@ -170,7 +170,7 @@ def test_a_row_of_odd_bytes(seen_as: SeenAs, most: int) -> None:
 
 
 def test_in_place_a_part_leaves_the_bytes_that_the_next_one_reads(seen_as: SeenAs) -> None:
-    """Its last word, the last one that its dispatch binds, has elements of both."""
+    """A part's last word, the last one that its dispatch binds, also holds elements of the next part."""
     a, b = (np.random.default_rng(seed).integers(0, 256, (18, 52), np.uint8) for seed in (0, 1))
     packed, columns = (dml.DML_BUFFER_TENSOR_DESC("UINT8", a.shape, strides) for strides in (None, (1, 18)))
     device = seen_as(**binding(64))
@@ -222,7 +222,7 @@ def test_padding_and_joins(seen_as: SeenAs) -> None:
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "UINT8", "INT64"])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_gather_from_a_table_in_parts(seen_as: SeenAs, dtype: str, axis: int) -> None:
-    """Rows of odd length: words of narrow types hold elements of several parts."""
+    """Rows have odd length, so a word of a narrow type may hold elements of several parts."""
     rng = np.random.default_rng(5)
     x = random(rng, dtype, (23, 17, 9))
     indices = rng.integers(-x.shape[axis], x.shape[axis], (1, 1, 21)).astype(np.int32)
@@ -376,8 +376,8 @@ def test_gradients_of_resampling(seen_as: SeenAs, scales: tuple[float, float], m
 @pytest.mark.parametrize("layout, most", [("packed", 4096), ("packed", 2048), ("nhwc", 2048)])
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX", "ROI_POOLING"])
 def test_regions(seen_as: SeenAs, function: str, layout: str, most: int, steps: int | None) -> None:
-    """Images, lists of samples and results are larger than a binding. steps: few, so that several dispatches also share
-    the samples of an output."""
+    """Images, lists of samples and results are larger than a binding. steps: limit on an invocation's steps, so low
+    that several dispatches share the samples of an output."""
     rng = np.random.default_rng(8)
     x = random(rng, "FLOAT32", (5, 2, 12, 14))
     corners = np.sort(rng.uniform(-2, 14, (9, 2, 2)), 1).reshape(9, 4).astype(np.float32)
@@ -593,11 +593,11 @@ def test_normalizations(seen_as: SeenAs, axes: tuple[int, ...], dtype: str, most
 @pytest.mark.parametrize(
     "channels, outputs, groups, window, backward, most",
     [
-        (8, 8, 1, 3, False, 2048),  # by batch and output channels, sums over input channels
+        (8, 8, 1, 3, False, 2048),  # split by batch and output channels, and sums split over input channels
         (8, 12, 4, 3, False, 2048),
         (16, 16, 1, 1, False, 3000),
         (8, 8, 2, 3, True, 2048),
-        (16, 20, 1, 3, False, 40000),  # by batch alone
+        (16, 20, 1, 3, False, 40000),  # split by batch alone
     ],
 )
 def test_convolutions(

@@ -70,7 +70,7 @@ def check_workgroup(target: Target, workgroup: int) -> None:
 
 
 def check_lanes(target: Target, sharing: LineSharing, steps: int) -> None:
-    """Check the lanes. steps: elements of a chunk, over all lanes."""
+    """Check the number of lanes and of their steps. steps: number of steps of a chunk, over all lanes."""
     check_workgroup(target, sharing.workgroup)
     assert sharing.lanes & (sharing.lanes - 1) == 0
     assert sharing.workgroup % sharing.lanes == 0

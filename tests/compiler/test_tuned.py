@@ -14,7 +14,7 @@ from dml.compiler.features import NO_FEATURES, Features, MatrixShape
 from dml.compiler.lowering import compile_operator
 from dml.compiler.selection import tuned as selection
 from dml.compiler.selection.gemm import MatrixProduct, SharedProduct, product_kernel
-from dml.compiler.selection.lines import HeldManner, held_rows
+from dml.compiler.selection.lines import HeldRowsChoice, held_rows
 from dml.compiler.selection.tiles import ProductSizes, TiledProduct
 from dml.compiler.target import DeviceClass, Target
 from dml.compiler.tuned import FORMAT, NOTHING_TUNED, Tuned, TunedChoice, as_json, from_json
@@ -126,7 +126,7 @@ def test_variants_beyond_the_device_are_not_chosen() -> None:
 
 def test_rows_need_not_be_held() -> None:
     work = f"{selection.at_least(4096)} elements by 4"
-    none = TunedChoice("rows", work, selection.variant_name(HeldManner(0)), 1.0, "", 2.0)
+    none = TunedChoice("rows", work, selection.variant_name(HeldRowsChoice(0)), 1.0, "", 2.0)
     assert held_rows(DESKTOP, 4096, 4) is not None
     assert held_rows(replace(DESKTOP, tuned=Tuned((none,))), 4096, 4) is None
 
@@ -165,7 +165,7 @@ def test_names_are_the_fields_that_are_not_as_usual() -> None:
 # --- The table as a file ----------------------------------------------------------------------------------------------
 
 ONE = TunedChoice("product", "some", "SharedProduct rows=64", 0.5, "by rule", 1.0)
-OTHER = TunedChoice("rows", "some", "HeldManner steps=0", 0.5, "by rule", 1.0)
+OTHER = TunedChoice("rows", "some", "HeldRowsChoice steps=0", 0.5, "by rule", 1.0)
 
 
 def test_a_table_is_read_as_it_was_written() -> None:

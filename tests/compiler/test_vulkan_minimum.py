@@ -1,4 +1,4 @@
-"""Every operator on a device with Vulkan 1.1's minimum limits, above all four storage buffers per kernel.
+"""Every operator on a device with Vulkan 1.1's minimum limits, of which four storage buffers per kernel is the hardest.
 
 The axis "minimum" of test_axes.py runs all of them on such a device.
 """

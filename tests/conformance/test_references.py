@@ -22,7 +22,8 @@ def test_boxes_without_area_overlap_nothing():
 
 
 def test_an_unbounded_error_times_nothing_is_nothing():
-    """An infinite bound would make the product's bound NaN, and the comparison exact."""
+    """If an unbounded error were infinity, its product with 0 would be NaN, and the comparison would then require
+    equality."""
     quotient = Rounded(np.ones(1), 0.5) / Rounded(np.ones(1), 2.0)
     assert quotient.error[0] > 1e100
     for product in (quotient * np.zeros(1), quotient.value[None] @ quotient, quotient[None] @ np.zeros((1, 1))):

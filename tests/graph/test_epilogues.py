@@ -418,4 +418,4 @@ def test_what_keeps_results_within_bounds_is_data_on_cpus(device, behind):
     result = compiled.dispatch({"x": xs})["y"]
     made = plain.dispatch({"x": xs})["y"]
     assert np.isnan(result[0, :, :2, :2]).all()
-    np.testing.assert_array_equal(result, expected(made))  # no rounding: bounds are exact in both types
+    np.testing.assert_array_equal(result, expected(made))  # not rounded: both types hold the bounds

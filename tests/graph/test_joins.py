@@ -56,8 +56,8 @@ def test_a_dense_block_copies_only_its_input(device, form, dtype, batch, copies)
 
 @pytest.mark.parametrize("sizes", [(3, 3, 3), (15, 15, 15), (16, 16, 16), (5, 1, 1)])
 def test_parts_that_share_words(device, sizes):
-    """In rows of bytes, the outer join must not overwrite bytes of words that the inner join has written; (5, 1, 1):
-    nor those of its last word."""
+    """Rows of bytes end inside words: the outer join must not overwrite bytes that the inner join has written to the
+    same word. With (5, 1, 1) that word is the inner join's last one."""
     arrays = [np.arange(k, k + size, dtype=np.uint8)[None] for k, size in zip((10, 50, 90), sizes, strict=True)]
     b = Builder(device)
     first, *others = (b.input(f"x{k}", array.shape, "uint8") for k, array in enumerate(arrays))

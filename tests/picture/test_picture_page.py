@@ -22,7 +22,8 @@ needs_browser = pytest.mark.skipif(PROGRAM is None, reason=WHY_NOT)
 
 
 def classifier():
-    """Return two convolutions with batch normalization, a skip, an If with a known branch, and a product."""
+    """Return a model: two convolutions with batch normalization, a skip connection, an If with a known branch, and a
+    product."""
     random = np.random.default_rng(0)
     weights = {
         "w1": random.standard_normal((4, 4, 3, 3)), "w2": random.standard_normal((4, 4, 3, 3)),

@@ -87,7 +87,8 @@ def test_lists_end_with_a_barrier_towards_the_host(device, monkeypatch):
 
 
 def test_a_list_is_one_sequence(device):
-    """After its kernels have run once, a list is one sequence; later records join it."""
+    """Once all kernels of a command list have run, the list is submitted as one sequence; dispatches recorded later
+    become part of it."""
     buffer = device.create_buffer(np.ones(COUNT, np.float32))
     listed = doubling(device, buffer, 3)
     listed.execute()

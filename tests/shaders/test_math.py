@@ -258,8 +258,8 @@ SUM = """float sum_of_five(float a, float b, float c, float d, float e) {
 
 
 def five_sizes(rng):
-    """Make three numbers of similar size and one of any size, whose squares may overflow or underflow float32, and a
-    small one."""
+    """Make three numbers of similar magnitude, one of any magnitude, and a small one; their squares may overflow or
+    underflow float32."""
     size = rng.integers(-120, 120, 1 << 14)
     columns = [magnitudes(rng, 0, 1) * np.exp2(size + rng.integers(-3, 4, size.size)) for _ in range(3)]
     columns += [magnitudes(rng, 0, 1) * np.exp2(rng.integers(-120, 120, size.size)), magnitudes(rng, -40, -30)]

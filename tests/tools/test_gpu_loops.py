@@ -155,7 +155,7 @@ def test_intels_listing(code: str, loop: Loop) -> None:
 
 
 def test_a_loop_of_intels_after_another() -> None:
-    """The code after a loop is reached from its "while"."""
+    """Intel's "while" instruction falls through to the code after the loop, which may contain another loop."""
     loop = INTEL.format("mad(16)  g95<1>F  g120<8,8,1>F  g9<8,8,1>F  g69<1,1,1>F { align1 1H };")
     assert hottest(INTEL.format("") + loop.replace("LABEL", "LABEL1"), "intel") == Loop(1, 4)
 

@@ -11,7 +11,7 @@ from geometric import geometric_mean
 from rich.console import Console
 from rich.table import Table
 
-#: Slowdowns that a release may have: of the geometric mean, and of one case.
+#: Largest slowdowns that a release may have: of the geometric mean, and of a single case.
 MEAN, ONE = 1.05, 1.15
 
 

@@ -133,7 +133,8 @@ def in_fresh_processes(contender: str, folder: Path, device: str, steps: Sequenc
 
 
 def rows(found: Mapping[str, Answers]) -> Iterator[list[str]]:
-    """Yield a table row per contender: CPU seconds, with details for dml, and the ratio of dml's to them for a peer."""
+    """Yield a table row per contender: its CPU seconds, and details if it is dml; a peer's row has the ratios of dml's
+    seconds to its own."""
     ours = found["dml"]
     for contender in ("dml", *(name for name in found if name != "dml")):
         its = found[contender]

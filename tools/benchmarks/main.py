@@ -7,9 +7,9 @@
     tools/bench --language                           a language model compared with llama.cpp; has its own --help
     tools/bench --compare before.json after.json     compare two reports (--json FILE)
 
-Every round measures each peer once, so that all run under the same load, as the slope from one evaluation to five in
-a row; the table shows medians. Each peer is a process, which is stopped while another one runs. The Vulkan peers run
-on the same device, ONNX Runtime on the CPU. Data stays on the device.
+Every round measures each peer once, so that all run under the same load. A time is the slope from one evaluation to
+five in a row; the table shows medians. Each peer is a process, which is stopped while another one runs. The Vulkan
+peers run on the same device, ONNX Runtime on the CPU. Data stays on the device.
 """
 
 from __future__ import annotations

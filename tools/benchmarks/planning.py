@@ -30,7 +30,7 @@ from dml.planning import patterns
 from dml.planning.plans import Plans
 from dml.recent import Recent
 
-#: By layer, what switches it off.
+#: Layer of planning -> a context in which it is switched off.
 LAYERS: dict[str, AbstractContextManager[object]] = {
     "": nullcontext(),
     "plans": patch.object(Plans, "find", lambda *_: None),

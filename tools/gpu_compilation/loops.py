@@ -152,7 +152,8 @@ def _matrix(match: re.Match[str]) -> int:
 
 
 def _systolic(match: re.Match[str]) -> int:
-    """Return all products of a DPAS instruction: a 32-bit element holds 2 numbers of 16 bits or 4 bytes."""
+    """Return the number of multiply-adds of a DPAS instruction, over all invocations. A 32-bit element of its operands
+    holds 2 numbers of 16 bits or 4 bytes."""
     per_element = 4 if match["type"] in ("B", "UB") else 2
     return int(match["depth"]) * int(match["rows"]) * int(match["lanes"]) * per_element
 

@@ -135,7 +135,8 @@ class PipelineCompiler:
 
 @contextmanager
 def pipeline_compiler(used: VulkanDevice, *, assembly: bool = False) -> Iterator[PipelineCompiler]:
-    """Yield a compiler on the device ``used``. Raises vulkan.VkError if it has no pipeline statistics."""
+    """Yield a compiler on the device ``used``. Raises vulkan.VkError if the driver cannot report statistics of
+    pipelines."""
     version = features.packed(features.INSTANCE_VERSION)
     application = vk.VkApplicationInfo(pApplicationName="dml", apiVersion=version)
     instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)

@@ -1,7 +1,7 @@
 """A worker process for one driver and chip: sends its device, receives kernels, answers with the figures of each.
 
-Messages are pickles: out the VulkanDevice, in a list of kernels, out the Figures or the error of each. The first
-argument is the vendor. With --loops, the figures include the kernel's innermost loop.
+Messages are pickles: the worker sends the VulkanDevice, receives a list of kernels, and sends the Figures or the error
+of each. The first argument is the vendor. With --loops, the figures include the kernel's innermost loop.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def _stored_weights() -> Iterator[Workload]:
 
 
 def _stacks() -> Iterator[Workload]:
-    """Yield products with matrices that indices choose from a stack, as a mixture of experts has them."""
+    """Yield products in which indices choose the matrices from a stack, as in a mixture of experts."""
     for kind, bits, rows in product(("FLOAT32", "FLOAT16"), (None, 4, 8), (1, 2, 33)):
         name = f"matrices of a stack: type={kind},bits={bits or 'as type'},rows={rows}"
         yield Workload(name, partial(_stack, kind, bits, rows))
@@ -117,7 +117,7 @@ def _stack(kind: str, bits: int | None, rows: int, target: Target) -> Program:
 
 
 def _suite_workload(text: str) -> Workload:
-    """Return a case of the suite, given as text."""
+    """Return the workload of a conformance case. text: the case's id."""
     case = Case.parse(text)
     return Workload(case.id, partial(_conformance_case, case))
 

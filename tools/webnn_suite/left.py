@@ -14,7 +14,8 @@ from tools.webnn_suite.runner import CaseResult
 
 @dataclass(frozen=True)
 class LeftOut:
-    """An excuse: regular expressions for the file, part of the case's name and part of its message."""
+    """An accepted failure: regular expressions for the file, for part of the case's name and for part of its
+    message."""
 
     file: str
     name: str

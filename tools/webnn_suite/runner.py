@@ -31,7 +31,7 @@ class CaseResult:
 
 
 def files(folder: Path, wanted: str) -> list[tuple[Path, str]]:
-    """Return the suite's files whose names contain the text, once for the query of each GPU variant."""
+    """Return the suite's files whose names contain the text, each with the query string of one GPU variant."""
     found = []
     for kind in FOLDERS:
         for path in sorted((folder / "webnn" / kind).glob("*.any.js")):

@@ -37,8 +37,9 @@ def main(
     """Export architectures with random weights, and compare the device's results with onnxruntime's.
 
     Errors are relative to the largest element of each output, or in steps of quantization. Times are CPU seconds of all
-    cores: from an open device to the first result (cold: empty caches, warm: full caches), and of a steady run, also
-    divided by onnxruntime's. Exit status: 0 if all results are right, 1 if one is not, 2 if something is missing.
+    cores: from opening the device to the first result (cold: with empty caches; warm: with full caches), and for a
+    steady run, with its ratio to onnxruntime's time. Exit status: 0 if all results are right, 1 if one is not, 2 if
+    something is missing.
     """
     try:
         import_module("tools.zoo_of_models.models")

@@ -1,4 +1,4 @@
-"""Networks of sound, points, graphs, videos and tables."""
+"""Networks whose inputs are sounds, points, graphs, videos or tables."""
 
 from __future__ import annotations
 

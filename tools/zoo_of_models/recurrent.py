@@ -79,7 +79,8 @@ def crnn() -> Exported:
 
 
 class Translator(nn.Module):
-    """A GRU encoder, and a decoder of five steps with attention to it that feeds back its chosen token."""
+    """A GRU encoder and a GRU decoder. The decoder attends to the encoder's states, and in each of five steps takes the
+    token that the previous step chose."""
 
     def __init__(self, width: int = 24):
         super().__init__()

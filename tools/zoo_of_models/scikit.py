@@ -15,7 +15,7 @@ OPSET = 15
 
 
 def scikit(name: str, **options: Any) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-    """Register a function that returns an estimator of rows of 8 numbers."""
+    """Register a function that returns an estimator whose samples have 8 features."""
 
     def note(function: Callable[[], Any]) -> Callable[[], Any]:
         def make(path: Path) -> Arrays:

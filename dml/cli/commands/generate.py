@@ -156,7 +156,7 @@ def _memory(device: str) -> str:
     """Return the device's memory, and the process's peak if the system reports it."""
     try:
         import resource
-    except ModuleNotFoundError:  # (Windows)
+    except ModuleNotFoundError:  # Windows has no such module
         return device
     import sys
 

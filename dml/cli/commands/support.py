@@ -64,8 +64,7 @@ def support(
         Path | None, typer.Option(help="Show the lowest feature level that supports this file: .json, .onnx, .xml.")
     ] = None,
     diff: Annotated[
-        tuple[str, str] | None,
-        typer.Option(help="Show what the newer feature level adds.", metavar="OLD NEW"),
+        tuple[str, str] | None, typer.Option(help="Show what the newer feature level adds.", metavar="OLD NEW")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -10,8 +10,8 @@ from dml.enums import DML_TENSOR_DATA_TYPE
 
 
 class BoundSignature(NamedTuple):
-    """The properties of a bound tensor that the text depends on. region: groups tensors bound as one buffer. values:
-    data type of the epilogue's input, if it has one."""
+    """The properties of a bound tensor on which its generated GLSL depends. region: groups tensors bound as one buffer.
+    values: data type of the epilogue's input, if it has one."""
 
     name: str
     data_type: DML_TENSOR_DATA_TYPE
@@ -24,7 +24,8 @@ class BoundSignature(NamedTuple):
 
 
 def single_bits(tensor: BoundSignature, used: frozenset[str], single_stores: frozenset[int]) -> int:
-    """Return the bits of a tensor's elements if the kernel stores single ones and the device can, else 0."""
+    """Return the width in bits of a tensor's elements if the kernel stores them one by one and the device can, else
+    0."""
     bits = DATA_TYPES[tensor.data_type].bits
     return bits if bits in single_stores and tensor.access.writes and f"{tensor.name}_store" in used else 0
 
@@ -80,8 +81,8 @@ def typed_access(tensor: BoundSignature, binding: int, offset: str, used: frozen
 def _stores(tensor: BoundSignature, row: DataType, word: str, vector: str, element: str) -> list[str]:
     """Return t_encode(v) and, for a written tensor, the stores of elements, words and vectors.
 
-    word, vector, element: GLSL that stores those with index w, v and i; element is empty if single elements cannot be
-    stored.
+    word, vector, element: GLSL that stores the word w, the vector v or the element i; element is empty if single
+    elements cannot be stored.
 
     The epilogue is applied where every element passes: for 32 bits in the stores of words, since kernels store bits
     that they computed themselves; for narrower types in t_encode_at. Tensors of these types have no t_encode: it does
@@ -97,10 +98,10 @@ def _stores(tensor: BoundSignature, row: DataType, word: str, vector: str, eleme
     if row.encode:
         encoded = f"{name}_encode(v)"
         if finishes_elements:
-            value = f"{name}_made({name}_plain_encode(v))" if values.wraps else "v"
-            encoded = f"{name}_stored({name}_epilogue({value}, i))"
+            value = f"{name}_decoded({name}_plain_encode(v))" if values.wraps else "v"
+            encoded = f"{name}_encoded({name}_epilogue({value}, i))"
         lines.append(f"uint {name}_encode_at(uint i, {values.glsl} v) {{ return {encoded}; }}")
-    bits = f"{name}_stored({name}_epilogue({name}_made(bits), w))" if finishes_words else "bits"
+    bits = f"{name}_encoded({name}_epilogue({name}_decoded(bits), w))" if finishes_words else "bits"
     lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
     if tensor.vector:
         bits = f"{name}_finish_four(bits, v << 2)" if finishes_words else "bits"

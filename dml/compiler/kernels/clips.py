@@ -1,6 +1,6 @@
 """Expressions that clamp a float: none, RELU and the clips, alone or nested.
 
-With the bounds as data they share one kernel.
+All of them share one kernel, which reads the bounds as data.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ def epilogue_of(
 
 
 def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
-    """Return the operand's addressing by the result's indices; None if they do not determine it."""
+    """Return how to compute the index of the operand's element from the index of a result; None if that is not
+    possible."""
     steps = _steps(result.sizes, result.strides, operand.strides)
     return None if steps is None else EpilogueOperand(operand, steps)
 
@@ -57,10 +58,10 @@ def _steps(
         if step <= inside:
             return None
         inside += (size - 1) * step
-    # The outermost dimension takes a remainder too, which only a larger batch needs, so that both share a kernel
+    # The outermost dimension has a period too, although only larger batches need it, so that all batches share a kernel
     size, step, _ = dimensions[0]
     periods = [size * step] + [step for _, step, _ in dimensions]
-    # A remainder determines inner positions only if it is a multiple of the inner period
+    # The remainder by a period determines the positions in inner dimensions only if the period is a multiple of theirs
     used = max((index for index, (_, _, stride) in enumerate(dimensions) if stride != 0), default=0)
     if any(outer % inner for outer, inner in itertools.pairwise(periods[: used + 1])):
         return None
@@ -106,14 +107,14 @@ def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str], row: Data
     data type.
 
     It calls ``t_apply(v, ...)``, the expression, and ``t_operand0_index(i)``, the index of an operand's element. It is
-    preceded by ``t_made(bits)``, the value of such bits, and ``t_stored(v)``, the bits of a result.
+    preceded by ``t_decoded(bits)``, the epilogue's input for these bits, and ``t_encoded(v)``, the bits of a result.
     """
     values = values_of(epilogue)
     emitted = emit(epilogue.expression, [values.glsl, *types], f"{name}_apply", row.glsl)
     constants: dict[str, Constant] = {**emitted.constants, f"{name}_ORIGIN": epilogue.origin}
     lines = [emitted.code]
-    lines.append(f"{values.glsl} {name}_made(uint bits) {{ return {values.decode}; }}")
-    lines.append(f"uint {name}_stored({row.glsl} v) {{ return {row.encode}; }}")
+    lines.append(f"{values.glsl} {name}_decoded(uint bits) {{ return {values.decode}; }}")
+    lines.append(f"uint {name}_encoded({row.glsl} v) {{ return {row.encode}; }}")
     for number, operand in enumerate(epilogue.operands):
         own = operand_name(name, number)
         terms = [f"{own}_BASE"]
@@ -149,7 +150,7 @@ def emit_finish_four(name: str, epilogue: Epilogue, types: Mapping[str, str], ve
     types: value types of the operands by name. vectors: which operands are bound and read as vectors.
     """
     lines = [f"uvec4 {name}_finish_four(uvec4 bits, uint i) {{"]
-    each: list[list[str]] = [[f"{name}_made(bits.{c})"] for c in "xyzw"]
+    each: list[list[str]] = [[f"{name}_decoded(bits.{c})"] for c in "xyzw"]
     for number, operand in enumerate(epilogue.operands):
         own = operand_name(name, number)
         if vectors(own):
@@ -162,5 +163,5 @@ def emit_finish_four(name: str, epilogue: Epilogue, types: Mapping[str, str], ve
             found = [_load(own, f"i + {k}u") for k in range(4)]
         for arguments, argument in zip(each, found, strict=True):
             arguments.append(argument)
-    calls = ", ".join(f"{name}_stored({name}_apply({', '.join(arguments)}))" for arguments in each)
+    calls = ", ".join(f"{name}_encoded({name}_apply({', '.join(arguments)}))" for arguments in each)
     return "\n".join([*lines, f"    return uvec4({calls});", "}"])

@@ -36,7 +36,7 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
     constants: dict[str, Constant] = {}
     includes: dict[str, None] = {}
     names: dict[int, str] = {}
-    # The variable of each value, so that equal values are one
+    # GLSL type and formula of each computed value -> its variable, so that equal values are computed once
     computed: dict[tuple[str, str], str] = {}
 
     def walk(node: Expression) -> str:

@@ -27,12 +27,13 @@ X = Leaf(0)
 
 
 def kind(tensor: DML_BUFFER_TENSOR_DESC | None) -> str:
-    """Return the kind that a kernel computes with for this tensor; float for None, another operator's value."""
+    """Return the kind of number in which a kernel computes with this tensor. None stands for a value that another
+    operator computed, a float."""
     return "float" if tensor is None else DATA_TYPES[tensor.DataType].kind
 
 
 def glsl_of(tensor: DML_BUFFER_TENSOR_DESC | None) -> str:
-    """The GLSL type of this tensor's values; float for None."""
+    """Return the GLSL type of this tensor's values; float for None (see ``kind``)."""
     return "float" if tensor is None else DATA_TYPES[tensor.DataType].glsl
 
 

@@ -1,7 +1,8 @@
 """Adjacent elements in vectors: GLSL to unpack and pack them.
 
-A kernel that moves whole uvec4 loads adjacent elements, the first at the start of a vector, into variables, and fills
-others to store. ``held`` names these variables, in order; ``k`` counts the elements.
+A kernel that moves whole uvec4 loads adjacent elements into variables, beginning at the start of a vector, and fills
+other variables that it stores. In the functions here, ``vectors`` are the names of these variables in order, and ``k``
+is the number of an element in them.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ Moves = dict[Region, tuple[Region, int]]
 
 @dataclass
 class Pack:
-    """Regions copied into one. The first ``checked`` of the builder's dispatches do not write to the originals."""
+    """Copies of several regions in one. moves: where each region's copy is. checked: number of the builder's first
+    dispatches that are known not to write to the originals."""
 
     moves: Moves
     checked: int
@@ -82,8 +83,8 @@ def _smallest(regions: Iterable[Region], count: int) -> tuple[Region, ...]:
 
 
 def _gathered(builder: PackingBuilder, regions: tuple[Region, ...]) -> Moves:
-    """Return a copy of regions that a kernel only reads; an earlier copy if nothing was written to them since, as in a
-    loop."""
+    """Return a copy of regions that a kernel only reads. If nothing was written to them since an earlier copy, as in a
+    loop of dispatches, return that copy."""
     pack = builder.packs.get(regions)
     if pack is not None and not _written(builder.dispatches[pack.checked :], regions):
         pack.checked = len(builder.dispatches)

@@ -68,7 +68,7 @@ def aliased(source: Source) -> Source:
     """Decorate every storage buffer of the prelude as Aliased.
 
     Without it a driver may assume that buffers never share memory (SPIR-V, "Aliasing"): NVIDIA's then moves reads of
-    one behind writes to another, which breaks operators in place.
+    one behind writes to another, which gives wrong results when an output is bound over an input.
     """
     headers = ((name, _ALIASED + text if name == "prelude.glsl" else text) for name, text in source.headers)
     return replace(source, headers=tuple(headers))

@@ -17,7 +17,7 @@ from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.softmax import softmax
 from dml.compiler.operators.attention_kernels import AttentionOperands, attend_at_once
-from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
+from dml.compiler.operators.gemm.layout import transposed, with_aligned_rows
 from dml.compiler.operators.gemm.matmul import ProductFinish, matmul
 from dml.compiler.operators.key_value_cache import insert
 from dml.compiler.operators.movement.move import move_each
@@ -175,7 +175,7 @@ def _scores(
 ) -> Operand:
     """Compute ``scale * query x key + relative position bias``, {batch, head, query, key}."""
     batch, heads, queries, _ = query.sizes
-    scores = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, queries, key.sizes[2]))
+    scores = with_aligned_rows(builder, DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, queries, key.sizes[2]))
     matmul(
         builder,
         _shared_heads(query, key_heads),
@@ -219,7 +219,7 @@ def _parts(builder: ProgramBuilder, heads: int, key_heads: int) -> tuple[Operand
 
 
 def _biases(bias: Operand | None, *parts: Operand) -> list[Operand | None]:
-    """Split the bias into {head, element} for each {batch, head, sequence, element}."""
+    """Return the parts of the bias that belong to query, key and value, as {head, element} each."""
     if bias is None:
         return [None] * len(parts)
     bias = trailing(bias, 1)
@@ -282,12 +282,7 @@ def _shared_heads(operand: Operand, key_heads: int) -> Operand:
 
 
 def _softmax(
-    desc: _Attention,
-    builder: ProgramBuilder,
-    scores: Operand,
-    mask: Operand | None,
-    lengths: Operand | None,
-    new: int,
+    desc: _Attention, builder: ProgramBuilder, scores: Operand, mask: Operand | None, lengths: Operand | None, new: int
 ) -> Operand:
     """Mask the scores and return their softmax along keys. new: number of keys that are not past ones."""
     batch, heads, queries, keys = scores.sizes

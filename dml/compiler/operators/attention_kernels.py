@@ -74,26 +74,30 @@ class AttentionOperands:
         }
 
 
-def attend_at_once(builder: ProgramBuilder, of: AttentionOperands) -> bool:
+def attend_at_once(builder: ProgramBuilder, operands: AttentionOperands) -> bool:
     """Add the dispatches; return False if scores should go to memory, or a tensor exceeds a binding."""
     target = builder.target
-    every = (of.query, of.key, of.value, of.result, *of.more.values())
+    every = (operands.query, operands.key, operands.value, operands.result, *operands.more.values())
     if any(crop(operand, target.max_region).region.size > target.max_region for operand in every):
         return False
-    batch, heads = of.query.sizes[:2]
-    size, value_size = of.query.sizes[4], of.value.sizes[3]
-    unit = min(adjacent((operand,), 3) for operand in (of.key, of.value))
-    unit = unit if of.key.data_type == of.value.data_type else 1
-    halves = all(adjacent((operand,), operand.rank - 1) == _HALVES for operand in (of.query, of.key, of.value))
-    masked, biased = of.kind != 0, "relative" in of.more
-    shape = AttentionShape(batch * heads, of.rows, of.key.sizes[2], size, value_size, unit, halves, masked, biased)
+    batch, heads = operands.query.sizes[:2]
+    size, value_size = operands.query.sizes[4], operands.value.sizes[3]
+    unit = min(adjacent((operand,), 3) for operand in (operands.key, operands.value))
+    unit = unit if operands.key.data_type == operands.value.data_type else 1
+    halves = all(
+        adjacent((operand,), operand.rank - 1) == _HALVES for operand in (operands.query, operands.key, operands.value)
+    )
+    masked, biased = operands.kind != 0, "relative" in operands.more
+    shape = AttentionShape(
+        batch * heads, operands.rows, operands.key.sizes[2], size, value_size, unit, halves, masked, biased
+    )
     chosen = attention_sharing(target, shape)
     if chosen is None:
         return False
     tile = chosen.round * WORKGROUP // chosen.lanes if isinstance(chosen, AttentionFew) else chosen.keys
-    part_keys = -(-of.key.sizes[2] // (chosen.parts * tile)) * tile
-    parts = -(-of.key.sizes[2] // part_keys)
-    split = _KeySplit(builder, of, _written(builder, of, parts), parts, part_keys)
+    part_keys = -(-operands.key.sizes[2] // (chosen.parts * tile)) * tile
+    parts = -(-operands.key.sizes[2] // part_keys)
+    split = _KeySplit(builder, operands, _written(builder, operands, parts), parts, part_keys)
     if isinstance(chosen, AttentionTiles):
         _tiles(split, chosen)
     elif isinstance(chosen, AttentionMatrices):
@@ -101,18 +105,18 @@ def attend_at_once(builder: ProgramBuilder, of: AttentionOperands) -> bool:
     else:
         _few(split, chosen)
     if parts > 1:
-        _merge(builder, of, split.written, parts)
+        _merge(builder, operands, split.written, parts)
     return True
 
 
-def _written(builder: ProgramBuilder, of: AttentionOperands, parts: int) -> dict[str, Operand]:
+def _written(builder: ProgramBuilder, operands: AttentionOperands, parts: int) -> dict[str, Operand]:
     """Return the tensors to write: the result, or each row's partial sums and statistics."""
     if parts == 1:
-        return {"y": of.result}
-    heads = math.prod(of.query.sizes[:2])
-    sizes = {"sums": of.value.sizes[3], "statistics": 2}
+        return {"y": operands.result}
+    heads = math.prod(operands.query.sizes[:2])
+    sizes = {"sums": operands.value.sizes[3], "statistics": 2}
     return {
-        name: builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (heads, of.rows, parts, size))
+        name: builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (heads, operands.rows, parts, size))
         for name, size in sizes.items()
     }
 
@@ -122,7 +126,7 @@ class _KeySplit:
     """An attention over ``parts`` of ``part_keys`` keys each. written: the tensors to write."""
 
     builder: ProgramBuilder
-    of: AttentionOperands
+    operands: AttentionOperands
     written: Mapping[str, Operand]
     parts: int
     part_keys: int
@@ -132,8 +136,8 @@ class _KeySplit:
         workgroup: int, steps: int, each: int, code: str = "",
     ) -> None:  # fmt: skip
         """Add the dispatch. tensors: query, key and value. tiles: parts and tiles of rows, in the order of the grid."""
-        of, space = self.of, (*self.of.query.sizes[:2], *tiles)
-        bound = {name: read(operand) for name, operand in of.more.items()}
+        operands, space = self.operands, (*self.operands.query.sizes[:2], *tiles)
+        bound = {name: read(operand) for name, operand in operands.more.items()}
         for name, operand in self.written.items():
             bound[name] = write(operand, vector=name == "y" and _stores(operand) == 4)
         self.builder.dispatch(
@@ -142,8 +146,13 @@ class _KeySplit:
             groups=math.prod(space),
             space=space,
             workgroup=workgroup,
-            constants={**of.constants, "PARTS": self.parts, "PART_KEYS": self.part_keys},
-            defines={"MASK": of.kind, "IN_PARTS": int(self.parts > 1), "STORES": _stores(of.result), **defines},
+            constants={**operands.constants, "PARTS": self.parts, "PART_KEYS": self.part_keys},
+            defines={
+                "MASK": operands.kind,
+                "IN_PARTS": int(self.parts > 1),
+                "STORES": _stores(operands.result),
+                **defines,
+            },
             code=code,
             steps=steps,
             each=each,
@@ -151,13 +160,13 @@ class _KeySplit:
 
 
 def _tiles(split: _KeySplit, chosen: AttentionTiles) -> None:
-    of = split.of
-    read_ = {"q": of.query, "k": of.key, "v": of.value}
+    operands = split.operands
+    read_ = {"q": operands.query, "k": operands.key, "v": operands.value}
     units = {name: adjacent((operand,), operand.rank - 1) for name, operand in read_.items()}
     split.dispatch(
         "attention/tiles.comp",
         {name: read(operand, vector=units[name] > 1) for name, operand in read_.items()},
-        (split.parts, -(-of.rows // chosen.rows)),
+        (split.parts, -(-operands.rows // chosen.rows)),
         {
             "ROWS_TILE": chosen.rows,
             "KEYS_TILE": chosen.keys,
@@ -166,8 +175,8 @@ def _tiles(split: _KeySplit, chosen: AttentionTiles) -> None:
             "COLUMNS": chosen.columns,
             "STAGED": chosen.staged,
             "ACROSS": chosen.across,
-            "AT_ONCE": int(of.query.sizes[-1] <= chosen.depth),
-            "WHOLE": int(of.query.sizes[-1] % chosen.depth == 0),
+            "AT_ONCE": int(operands.query.sizes[-1] <= chosen.depth),
+            "WHOLE": int(operands.query.sizes[-1] % chosen.depth == 0),
         },
         workgroup=chosen.workgroup,
         steps=chosen.steps,
@@ -177,12 +186,12 @@ def _tiles(split: _KeySplit, chosen: AttentionTiles) -> None:
 
 
 def _on_matrices(split: _KeySplit, chosen: AttentionMatrices) -> None:
-    of = split.of
-    operands = {"q": of.query, "k": of.key, "v": of.value}
+    operands = split.operands
+    read_ = {"q": operands.query, "k": operands.key, "v": operands.value}
     split.dispatch(
         "attention/in_registers.comp" if chosen.in_registers else "attention/matrices.comp",
-        {name: read(operand, vector=True) for name, operand in operands.items()},
-        (split.parts, -(-of.rows // chosen.rows)),
+        {name: read(operand, vector=True) for name, operand in read_.items()},
+        (split.parts, -(-operands.rows // chosen.rows)),
         {
             "ROWS_TILE": f"{chosen.rows}u",
             "KEYS_TILE": f"{chosen.keys}u",
@@ -202,22 +211,22 @@ def _on_matrices(split: _KeySplit, chosen: AttentionMatrices) -> None:
 
 
 def _few(split: _KeySplit, chosen: AttentionFew) -> None:
-    of = split.of
+    operands = split.operands
     split.dispatch(
         "attention/few_lanes.comp" if chosen.subgroup else "attention/few.comp",
-        {"q": read(of.query), "k": read(of.key, vector=True), "v": read(of.value, vector=True)},
-        (-(-of.rows // chosen.rows), split.parts),
+        {"q": read(operands.query), "k": read(operands.key, vector=True), "v": read(operands.value, vector=True)},
+        (-(-operands.rows // chosen.rows), split.parts),
         {
             "MY_ROWS": chosen.rows,
             "LANES": chosen.lanes,
             "EACH_ROUND": chosen.round,
             "SUBGROUP": chosen.subgroup,
-            "OF_HALVES": int(DATA_TYPES[of.result.data_type].bits == 16),
+            "OF_HALVES": int(DATA_TYPES[operands.result.data_type].bits == 16),
         },
         workgroup=WORKGROUP,
         steps=chosen.steps,
         each=chosen.rows * chosen.round,
-        code="\n".join([_fours("k", of.key), _fours("v", of.value)]),
+        code="\n".join([_fours("k", operands.key), _fours("v", operands.value)]),
     )
 
 
@@ -274,18 +283,18 @@ def _unit(name: str, operand: Operand, unit: int) -> str:
     return "\n".join(lines)
 
 
-def _merge(builder: ProgramBuilder, of: AttentionOperands, written: Mapping[str, Operand], parts: int) -> None:
-    sizes = of.result.sizes
+def _merge(builder: ProgramBuilder, operands: AttentionOperands, written: Mapping[str, Operand], parts: int) -> None:
+    sizes = operands.result.sizes
     _, heads, _, queries, size = sizes
 
     def seen(name: str, step: int, inner: int) -> Operand:
         row = parts * step
-        strides = (heads * of.rows * row, of.rows * row, queries * row, row, inner)
+        strides = (heads * operands.rows * row, operands.rows * row, queries * row, row, inner)
         return written[name].view(sizes, strides)
 
     builder.for_each(
         "attention/merge.comp",
-        of.result,
+        operands.result,
         {"sums": seen("sums", size, 1), "statistics": seen("statistics", 2, 0)},
         constants={"PARTS": parts, "VALUE_SIZE": size},
         steps=2 * parts,

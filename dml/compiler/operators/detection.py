@@ -58,7 +58,8 @@ def _select(
     found: Operand,
     sizes: Mapping[str, int],
 ) -> None:
-    """Write the places of each line's selected boxes to kept, and their number to found.
+    """Write the indices of the selected boxes of each line (the boxes of one class of an image) to ``kept``, and their
+    number to ``found``.
 
     Each round selects a box and drops those that overlap it; or it visits a box, from the highest score, and keeps it
     if it overlaps none kept before.
@@ -98,7 +99,7 @@ def _select(
 
 
 def _tops(builder: ProgramBuilder, given: Mapping[str, Bound], sizes: Mapping[str, int]) -> Operand:
-    """Return the rank and the place of the first box of each group."""
+    """Return the rank and the index of the first box of each group."""
     tops = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (sizes["LINES"], sizes["GROUPS"], 2))
     least = {name: bound for name, bound in given.items() if name == "least"}
     builder.dispatch(

@@ -65,9 +65,11 @@ class Filter:
 
 @dataclass(frozen=True)
 class Resampling:
-    """A tensor resampled into another: dimension ``places[k]`` by ``axes[k]``; the others are unchanged.
+    """A tensor resampled into another. ``axes[k]`` describes how dimension ``places[k]`` is resampled; the others are
+    unchanged.
 
-    starts: the first element along each axis of a part of the result, of ``whole`` elements; empty for all of it.
+    starts, whole: if ``result`` is only a part of the whole result, the part's first element and the whole's size along
+    each axis; else empty.
     """
 
     result: Operand
@@ -80,7 +82,7 @@ class Resampling:
 
     @staticmethod
     def of(result: Operand, source: Operand, axes: Sequence[AxisScale], kernel: Filter) -> Resampling:
-        """Return the resampling with an axis per dimension; unchanged dimensions are left out."""
+        """Return the resampling, given an AxisScale for every dimension; dimensions that do not change are left out."""
         chosen = [
             (place, axis)
             for place, axis in enumerate(axes)

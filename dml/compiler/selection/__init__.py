@@ -88,9 +88,9 @@ def unit_walk(target: Target, units: int, rounds: int, lines: int) -> UnitWalk:
     executed per unit.
 
     On CPU drivers each workgroup costs time, the more so if it has several vectors. There a workgroup is one vector
-    wide and loops so often that about CPU_GROUPS workgroups remain. llvmpipe's work before an invocation's first unit
-    (it loads each word of push constants separately) costs as much as a few units. Long arithmetic gets no loop:
-    SwiftShader compiles it far more slowly inside one.
+    wide and loops so often that about CPU_GROUPS workgroups remain. Before an invocation's first unit, llvmpipe does
+    work that costs as much as a few units (it loads each word of push constants separately). Long arithmetic gets no
+    loop: SwiftShader compiles it far more slowly inside one.
     """
     if not profile(target).vector_groups or lines > LONG_ARITHMETIC:
         return UnitWalk(1, False, target.workgroup)
@@ -167,7 +167,7 @@ def transpose_tile(target: Target, bits: int) -> int | None:
 
 # --- What a variant costs to compile ----------------------------------------------------------------------------------
 
-#: Runs over which a kernel must repay its longer compilation, on CPU drivers.
+#: Number of runs within which a faster kernel must repay its longer compilation, on CPU drivers.
 _RUNS = 300
 #: Vector multiplications (all lanes at once) per millisecond in llvmpipe's kernels that accumulate sums.
 _MULTIPLICATIONS = 800_000
@@ -177,7 +177,7 @@ _SUM, _PRODUCT, _READ = 1.5, 0.15, 6.0
 
 
 def tile_compilation(sums: int, products: float, reads: float) -> float:
-    """Return the milliseconds that llvmpipe takes to compile a tile. products, reads: their numbers in one loop
+    """Return the milliseconds that llvmpipe takes to compile a tile. products, reads: number of each in one loop
     iteration."""
     return _SUM * sums + _PRODUCT * products + _READ * reads
 

@@ -43,7 +43,8 @@ _SCORES_ON_CPUS = 8 << 20
 
 
 def scores_together(target: Target, most: int) -> int:
-    """Return the bytes of several heads' scores in memory at once. most: the bytes that other devices may hold."""
+    """Return how many bytes of scores, of several heads, may be in memory at once. most: the limit for devices other
+    than CPUs."""
     return min(most, _SCORES_ON_CPUS) if profile(target).lane_by_lane else most
 
 
@@ -74,10 +75,11 @@ _TILES = (
 _LEAST_DEPTH = min(depth for _, _, depth, *_ in _TILES)
 
 
-#: Maximum number of keys that an invocation of attention/few.comp loads at once; its registers for scores and
-#: addresses, with 24 of which Mesa's compiler for Intel still spilled.
+#: For attention/few.comp: maximum number of keys that an invocation loads at once, and registers reserved for scores
+#: and addresses (with 24, Mesa's compiler for Intel still spilled).
 _KEYS_AT_ONCE, _FEW_REGISTERS = 4, 40
-#: Additional registers of attention/few_lanes.comp, where they are fewest: Mesa's compiler for Mali spilled ten.
+#: Additional registers that attention/few_lanes.comp needs on devices with the fewest registers: without them, Mesa's
+#: compiler for Mali spilled ten.
 _OF_LANES = 8
 #: Registers of attention/tiles.comp for queries, keys, loads in flight and addresses: for FLOAT32; for FLOAT16, or
 #: where registers shrink as the subgroup widens (Intel). Additional registers: to convert FLOAT16 without device
@@ -88,8 +90,8 @@ _FLOAT_REGISTERS, _OTHER_REGISTERS, _CONVERTING, _MASKED_AND_BIASED = 104, 105, 
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """Sizes of an attention. heads: key and value heads of all batches. rows: queries of all query heads that share one
-    of them.
+    """Sizes of an attention. heads: number of key and value heads, over all batches. rows: number of queries that share
+    a key head, over its query heads.
 
     unit: elements of keys and values per 16-byte vector, 1 if they are not read in vectors. halves: queries, keys and
     values are FLOAT16 and read in vectors. masked: there is a mask. biased: there is a position bias.
@@ -132,7 +134,7 @@ class AttentionTiles:
 
     @property
     def kept(self) -> int:
-        """Scores and sums that an invocation holds."""
+        """Number of scores and sums that an invocation keeps in registers."""
         return self.rows * (self.keys + self.columns) // self.workgroup
 
     @property
@@ -211,7 +213,7 @@ class AttentionFew:
 AttentionWay = AttentionTiles | AttentionMatrices | AttentionFew
 
 
-def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None:
+def attention_sharing(target: Target, attention: AttentionShape) -> AttentionWay | None:
     """Return the kernel's parameters; None if scores go to memory, between two products.
 
     That is the case on CPU drivers, whose products use other tiles and whose caches hold the scores of a head, and if a
@@ -219,30 +221,34 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
     """
     if not profile(target).shares_memory:
         return None
-    if of.rows <= FEW_ROWS and of.unit > 1 and max(of.size, of.value_size) <= 64 * of.unit:
-        return _few(target, of)
-    fitting: list[AttentionTiles | AttentionMatrices] = [*_on_matrices(target, of), *_tiles(target, of)]
+    if (
+        attention.rows <= FEW_ROWS
+        and attention.unit > 1
+        and max(attention.size, attention.value_size) <= 64 * attention.unit
+    ):
+        return _few(target, attention)
+    fitting: list[AttentionTiles | AttentionMatrices] = [*_on_matrices(target, attention), *_tiles(target, attention)]
     if not fitting:
         return None
     # Parts and steps follow from exact sizes, so they are not tuned. (A head's columns are part of the kernel.)
     shapes = [replace(way, parts=1, steps=1) for way in fitting]
 
     def work() -> str:
-        size = f"{of.size} and {of.value_size} columns"
-        kind = half_work(target) if of.halves else "32 bits"
-        return f"{kind}, {at_least(of.rows)} rows by {at_least(of.keys)} keys, {size}"
+        size = f"{attention.size} and {attention.value_size} columns"
+        kind = half_work(target) if attention.halves else "32 bits"
+        return f"{kind}, {at_least(attention.rows)} rows by {at_least(attention.keys)} keys, {size}"
 
     return fitting[shapes.index(tuned(target, "attention", work, shapes[0], lambda: shapes))]
 
 
-def _parts(target: Target, of: AttentionShape, groups: int, steps: int, tile: int) -> int:
+def _parts(target: Target, attention: AttentionShape, groups: int, steps: int, tile: int) -> int:
     """Return the number of parts of the keys, so that the workgroups keep a GPU busy and none takes too many steps.
 
     groups: number of workgroups if keys are not split. steps: steps of one of them. tile: keys that a workgroup takes
     at once.
     """
-    wanted = max(1, min(BUSY_GROUPS // groups, of.keys // PART_KEYS))
-    return min(-(-of.keys // tile), max(wanted, -(-steps // max_steps(target))))
+    wanted = max(1, min(BUSY_GROUPS // groups, attention.keys // PART_KEYS))
+    return min(-(-attention.keys // tile), max(wanted, -(-steps // max_steps(target))))
 
 
 def _keeps_few(target: Target, rows: int, round_: int, unit: int, others: int) -> bool:
@@ -251,33 +257,33 @@ def _keeps_few(target: Target, rows: int, round_: int, unit: int, others: int) -
     return keeps(target, 2 * unit * (rows + round_), workgroup=WORKGROUP, others=others)
 
 
-def _few(target: Target, of: AttentionShape) -> AttentionFew:
+def _few(target: Target, attention: AttentionShape) -> AttentionFew:
     lanes = 8
-    while lanes * of.unit < max(of.size, of.value_size):
+    while lanes * attention.unit < max(attention.size, attention.value_size):
         lanes *= 2
     rows = 1
-    while rows < min(of.rows, ROWS_TOGETHER):
+    while rows < min(attention.rows, ROWS_TOGETHER):
         rows *= 2
     round_ = _KEYS_AT_ONCE
     subgroup_size = shuffled(target) if lanes <= shuffled(target) else 0
     others = _FEW_REGISTERS + (_OF_LANES if subgroup_size and has_fewest_registers(target) else 0)
     # Mesa's compilers for Apple and Intel load the mask and the position bias of all scores of a round at once.
-    each = 0 if of.plain else 2
-    while round_ > 1 and not _keeps_few(target, rows, round_, of.unit, others + each * rows * round_):
+    each = 0 if attention.plain else 2
+    while round_ > 1 and not _keeps_few(target, rows, round_, attention.unit, others + each * rows * round_):
         round_ //= 2
-    while rows > 1 and not _keeps_few(target, rows, round_, of.unit, others + each * rows * round_):
+    while rows > 1 and not _keeps_few(target, rows, round_, attention.unit, others + each * rows * round_):
         rows //= 2
     tile = round_ * WORKGROUP // lanes
-    groups = of.heads * -(-of.rows // rows)
-    steps = -(-of.keys // tile) * (lanes + tile)
-    parts = _parts(target, of, groups, steps, tile)
+    groups = attention.heads * -(-attention.rows // rows)
+    steps = -(-attention.keys // tile) * (lanes + tile)
+    parts = _parts(target, attention, groups, steps, tile)
     return AttentionFew(rows, lanes, round_, parts, -(-steps // parts), subgroup_size)
 
 
 #: Tiles for matrix units, best first: rows, keys, matrices per subgroup along the rows.
 MATRIX_TILES: tuple[tuple[int, int, int], ...] = threshold("attention.MATRIX_TILES")
-#: Tiles for scores held in registers, by the largest head size they serve; rows and keys count matrices. At 128 columns
-#: 32 or more keys spill; fewer keys are unmeasured candidates for `dml tune`.
+#: Tiles for scores held in registers, by the largest head size they serve; rows and keys are numbers of matrices. At
+#: 128 columns 32 or more keys spill; fewer keys are unmeasured candidates for `dml tune`.
 REGISTER_TILES: dict[int, tuple[tuple[int, int, int], ...]] = threshold(
     "attention.REGISTER_TILES", lambda tiles: {int(columns): tuple(map(tuple, ways)) for columns, ways in tiles.items()}
 )
@@ -291,11 +297,11 @@ _FIRST_IN_REGISTERS_BY_HALVES = 128
 _MOST_ON_MATRICES = 128
 
 
-def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatrices]:
+def _on_matrices(target: Target, attention: AttentionShape) -> Iterator[AttentionMatrices]:
     """Yield the tiles for FLOAT16 on matrix units with float32 sums; none if the device has no such units, or rows do
     not fit."""
-    shapes, widest = half_matrices(target), max(of.size, of.value_size)
-    if not (of.halves and shapes and widest <= _MOST_ON_MATRICES and has_room_for_matrices(target)):
+    shapes, widest = half_matrices(target), max(attention.size, attention.value_size)
+    if not (attention.halves and shapes and widest <= _MOST_ON_MATRICES and has_room_for_matrices(target)):
         return
     m, n, k = shapes[0]
     through_memory = [(*tile, False) for tile in MATRIX_TILES]
@@ -303,22 +309,22 @@ def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatric
     every, first = REGISTER_TILES, FIRST_IN_REGISTERS
     if target.allows_half:
         every, first = _HALF_REGISTER_TILES, _FIRST_IN_REGISTERS_BY_HALVES
-    if target.features.matrix_reductions and n == k and of.plain:
+    if target.features.matrix_reductions and n == k and attention.plain:
         tiles = next((tiles for columns, tiles in every.items() if widest <= columns), ())
         in_registers = [(rows * m, keys * n, down, True) for rows, keys, down in tiles]
     for way in (*in_registers, *through_memory) if widest <= first else (*through_memory, *in_registers):
-        found = _matrices(target, of, *way)
+        found = _matrices(target, attention, *way)
         if found is not None:
             yield found
 
 
 def _matrices(
-    target: Target, of: AttentionShape, rows: int, keys: int, down: int, in_registers: bool
+    target: Target, attention: AttentionShape, rows: int, keys: int, down: int, in_registers: bool
 ) -> AttentionMatrices | None:
     """Return a tile of ``rows`` rows and ``keys`` keys, with ``down`` matrices per subgroup; None if it does not divide
     or fit."""
     shape = m, n, k = half_matrices(target)[0]
-    subgroup_rows, depth, columns = m * down, -(-of.size // k) * k, -(-of.value_size // n) * n
+    subgroup_rows, depth, columns = m * down, -(-attention.size // k) * k, -(-attention.value_size // n) * n
     found = AttentionMatrices(
         rows, keys, subgroup_rows, shape, depth, columns, target.subgroup_size,
         in_registers=in_registers, half_weights=target.allows_half,
@@ -331,31 +337,31 @@ def _matrices(
         return None
     if found.shared > target.shared_memory or found.workgroup > target.max_workgroup_invocations:
         return None
-    groups = of.heads * -(-of.rows // rows)
-    steps = -(-of.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
-    parts = _parts(target, of, groups, steps, keys)
+    groups = attention.heads * -(-attention.rows // rows)
+    steps = -(-attention.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
+    parts = _parts(target, attention, groups, steps, keys)
     return replace(found, parts=parts, steps=-(-steps // parts))
 
 
-def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
+def _tiles(target: Target, attention: AttentionShape) -> Iterator[AttentionTiles]:
     """Yield the tiles that fit: 64 x 64 where shared memory holds it, else 32 x 32, which fits the 16 KiB of every
     device.
 
     Rows of many columns are shared by sixteen invocations, since the sums would not fit the registers of eight.
     """
-    others = _OTHER_REGISTERS if of.halves or profile(target).by_thread else _FLOAT_REGISTERS
-    others += _CONVERTING if of.halves and not target.features.float16_exact else 0
-    others += _MASKED_AND_BIASED if of.masked and of.biased else 0
+    others = _OTHER_REGISTERS if attention.halves or profile(target).by_thread else _FLOAT_REGISTERS
+    others += _CONVERTING if attention.halves and not target.features.float16_exact else 0
+    others += _MASKED_AND_BIASED if attention.masked and attention.biased else 0
     for rows, keys, depth, across, workgroup, most in _TILES:
-        if depth > _LEAST_DEPTH >= of.size:
+        if depth > _LEAST_DEPTH >= attention.size:
             continue
-        columns = -(-of.value_size // (4 * across)) * 4 * across
+        columns = -(-attention.value_size // (4 * across)) * 4 * across
         values = keys
         while values > 4 and values * columns > max(2048, (rows + keys) * (depth + 4)):
             values //= 2
-        groups = of.heads * -(-of.rows // rows)
-        steps = -(-of.keys // keys) * (-(-of.size // depth) * depth // 4 + keys // 4)
-        parts = _parts(target, of, groups, steps, keys)
+        groups = attention.heads * -(-attention.rows // rows)
+        steps = -(-attention.keys // keys) * (-(-attention.size // depth) * depth // 4 + keys // 4)
+        parts = _parts(target, attention, groups, steps, keys)
         found = AttentionTiles(rows, keys, depth, values, columns, parts, -(-steps // parts), across, workgroup)
         fits = found.shared <= target.shared_memory and workgroup <= target.max_workgroup_invocations
         if fits and columns <= most and keeps(target, found.kept, workgroup=workgroup, others=others):

@@ -16,24 +16,24 @@ from dml.compiler.target import Target
 
 #: Bytes of a vector. Kernels take k in multiples of it.
 VECTOR = 16
-#: Upper bound on the steps that store the sums of an invocation of CPU drivers.
+#: Upper bound on the steps in which an invocation stores its sums, on CPU drivers.
 _OTHER_STEPS = 64
 #: Maximum number of rows of the kernel for few rows, which is bound by memory bandwidth.
 FEW_ROWS: int = threshold("bytes.FEW_ROWS")
 #: Whether llvmpipe multiplies as INT32, as other CPU drivers do.
 CPU_MULTIPLIES_WORDS: bool = threshold("bytes.CPU_MULTIPLIES_WORDS")
-#: Maximum number of positions, of all images, for which llvmpipe multiplies a convolution's bytes: with more, reading
-#: windows takes longer than to widen the filter.
+#: Maximum number of positions, over all images, for which llvmpipe multiplies a convolution's bytes without conversion:
+#: with more, reading windows takes longer than converting the filter to INT32.
 CPU_PLACES: int = threshold("bytes.CPU_PLACES")
 
-#: Maximum number of rows for which CPU drivers multiply bytes that are not constant in place: a copy of b would take
-#: longer than the product.
+#: Maximum number of rows for which CPU drivers multiply by a b that is not constant without copying it: the copy would
+#: take longer than the product.
 CPU_FEW_ROWS: int = threshold("bytes.CPU_FEW_ROWS")
 
 
 @dataclass(frozen=True)
 class DotProduct(BlockTile):
-    """gemm/bytes.comp."""
+    """A product by gemm/bytes.comp."""
 
     @property
     def shared_bytes(self) -> int:
@@ -42,7 +42,7 @@ class DotProduct(BlockTile):
 
 @dataclass(frozen=True)
 class DotRows(SlicedTile):
-    """gemm/bytes_rows.comp."""
+    """A product by gemm/bytes_rows.comp."""
 
     @property
     def tile_k(self) -> int:
@@ -52,7 +52,7 @@ class DotRows(SlicedTile):
 
 @dataclass(frozen=True)
 class ByteMatrixProduct(MatrixTile):
-    """gemm/bytes_matrix.comp."""
+    """A product by gemm/bytes_matrix.comp."""
 
     @property
     def shared_bytes(self) -> int:
@@ -63,7 +63,7 @@ class ByteMatrixProduct(MatrixTile):
 
 @dataclass(frozen=True)
 class TiledBytes(LaneTile):
-    """gemm/bytes_tiled.comp."""
+    """A product by gemm/bytes_tiled.comp."""
 
     tile_k: int = VECTOR
 
@@ -110,14 +110,15 @@ _ROW_OF_CPUS, _ROWS_OF_CPUS = (1, 8), (8, 8)
 
 
 def _tile_of_cpus(target: Target, m: int, n: int, k: int) -> TiledBytes | None:
-    """Return llvmpipe's tile; None if too much of it, or of a vector of k, would be empty."""
+    """Return llvmpipe's tile; None if most of the tile, or of a vector along k, would be empty."""
     tile = TiledBytes(*(_ROW_OF_CPUS if m == 1 else _ROWS_OF_CPUS), lanes(target))
     is_large = n >= tile.tile[1] // 2 and 4 * VECTOR <= k <= (max_steps(target) - _OTHER_STEPS) * VECTOR
     return tile if target.llvmpipe > (0, 0) and not CPU_MULTIPLIES_WORDS and is_large else None
 
 
 def multiplies_few_rows(target: Target, all_rows: int, rows: int, k: int, size: int) -> bool:
-    """Whether CPU drivers multiply few rows by b as it lies in memory. all_rows: of the batch. size: bytes of b."""
+    """Whether CPU drivers multiply few rows by b without copying it. all_rows: number of rows in the whole batch. size:
+    bytes of b."""
     few = all_rows == rows <= CPU_FEW_ROWS
     return few and not profile(target).shares_memory and k // 4 <= max_steps(target) and size <= target.max_region
 
@@ -139,7 +140,8 @@ def convolution_kernel(target: Target, sizes: WindowSizes, k: int) -> ByteKernel
 def finishes_in_a_loop(target: Target, together: int) -> bool:
     """Whether gemm/bytes.comp finishes four adjacent results in a loop, because each has a position of its own.
 
-    together: results in a stored word; 0 if they are stored singly. Unrolled, Mesa's compiler for Mali spilled six.
+    together: number of results in a stored word; 0 if they are stored one by one. Mesa's compiler for Mali spilled six
+    registers when the loop was unrolled.
     """
     return not together and has_fewest_registers(target)
 

@@ -37,15 +37,15 @@ _MOST_PHASES = 36
 
 # --- Epilogues --------------------------------------------------------------------------------------------------------
 
-#: Largest image (elements) for which CPU drivers run a residual addition as its own kernel. A fused tile would have to
-#: be compiled too, once more for larger images, and gains nothing on small ones.
+#: Largest image, in elements, for which CPU drivers run a residual addition as a separate kernel. A fused tile would
+#: have to be compiled too, once more for larger images, and gains nothing on small ones.
 _ADDED_SEPARATELY = 1 << 20
 
 
 def clips_results(target: Target) -> bool:
-    """Whether results without an activation are clipped too, to unlimited bounds, so that all layers share a kernel.
+    """Whether results without an activation are clamped too, to infinite bounds, so that all layers share a kernel.
 
-    Drivers that take long to compile a kernel do.
+    True for drivers that take long to compile a kernel.
     """
     return profile(target).slow_compiler
 
@@ -158,17 +158,20 @@ BLOCKED_OUTPUTS: int = threshold("convolution.BLOCKED_OUTPUTS")
 
 
 def prefers_blocks(target: Target, sizes: WindowSizes, phases: int) -> bool:
-    """Whether a backward convolution of several phases goes by blocks. sizes: of a phase."""
+    """Whether a backward convolution is computed as one forward convolution with blocks of results as channels (see
+    ``in_blocks``), although it could be computed phase by phase. sizes: those of a phase."""
     return phases > 1 and sizes.groups == 1 and sizes.outputs <= BLOCKED_OUTPUTS and profile(target).slow_compiler
 
 
-#: Maximum number of weights of a block's results, those beyond the filter's ends included, per weight of the filter.
+#: Maximum ratio of the weights of a block's results, zeros beyond the filter's ends included, to the weights of the
+#: filter.
 _BLOCKS_WEIGHTS = 4
 
 
 def goes_by_blocks(weights: int, copied: int) -> bool:
-    """Whether a backward convolution of too many phases is a forward one whose channels are blocks of results, with
-    ``copied`` weights: the general kernel reads each operand anew for each product."""
+    """Whether a backward convolution with too many phases is computed as one forward convolution with blocks of results
+    as channels, which takes ``copied`` weights; else the general kernel computes it, which loads both operands for
+    every product."""
     return copied <= _BLOCKS_WEIGHTS * weights
 
 
@@ -411,8 +414,8 @@ PLACES_OF_PRODUCTS: int = threshold("convolution.PLACES_OF_PRODUCTS")
 
 
 def joins_images(target: Target, sizes: WindowSizes, bits: int) -> bool:
-    """Whether a convolution by windows of one element takes the positions of all images together, not a product per
-    image.
+    """Whether a convolution with windows of one element is one product over the positions of all images, instead of a
+    product per image.
 
     bits: width of an element. On matrix units, FLOAT16 products need rows of a multiple of eight elements.
     """
@@ -427,7 +430,8 @@ OUTPUTS_WORTH_THINNING: int = threshold("convolution.OUTPUTS_WORTH_THINNING")
 
 
 def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
-    """Whether to copy the elements of x that windows of one element read, so that the convolution is a product."""
+    """Whether strided windows of one element read from a copy of x that holds only their elements: the convolution is
+    then a product."""
     return not profile(target).shares_memory and sizes.outputs >= OUTPUTS_WORTH_THINNING
 
 
@@ -437,19 +441,22 @@ _FAR_APART = 4
 
 
 def is_worth_multiplying(sizes: WindowSizes, *, alone: bool) -> bool:
-    """Whether windows along one axis of one channel are multiplied as a matrix: rows of x that overlap.
+    """Whether a convolution of one channel, with windows along one axis, is a matrix product: the windows are the
+    matrix's rows, which overlap in x.
 
-    alone: only the general kernel is left. For a filter with few outputs and stride 1, the direct kernel takes half the
-    time.
+    alone: no kernel but the general one could compute it otherwise. For a filter with few outputs and stride 1, the
+    direct kernel takes half the time.
     """
     return alone or sizes.outputs >= _FEWEST_OUTPUTS or max(sizes.strides) >= _FAR_APART
 
 
 def is_worth_unfolding(target: Target, sizes: WindowSizes, bits: int, *, alone: bool) -> bool:
-    """Whether to copy windows side by side, so that the convolution is a product: outputs share what the copy costs.
+    """Whether to copy all windows side by side, so that the convolution is a product: worth it if many outputs share
+    the cost of the copy.
 
-    bits: of an element. alone: only the general kernel is left. The direct kernel is also slower for windows that do
-    not overlap and have at least as many columns as the result, such as patches of 32 x 32: its tiles are mostly empty.
+    bits: width of an element. alone: only the general kernel could compute it otherwise. The direct kernel is also
+    slower for windows that do not overlap and have at least as many columns as the result, such as patches of 32 x 32:
+    its tiles are mostly empty.
     """
     copied = sizes.batch * sizes.groups * sizes.products * math.prod(sizes.places) * bits // 8
     are_apart = sizes.taps[2] >= sizes.places[2] and all(map(int.__le__, sizes.taps, sizes.strides))

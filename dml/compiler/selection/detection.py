@@ -25,8 +25,7 @@ _REGISTERS = 64
 class SuppressionSharing(NamedTuple):
     """Division of non-maximum suppression. lanes: invocations of a workgroup, a power of two, that share the boxes of a
     class. rounds: rounds per dispatch, each of which keeps one box. steps: steps of these rounds. shift: if not 0, a
-    round visits one box instead, in the order of their ranks, and groups have 2^shift boxes.
-    """
+    round visits one box instead, in the order of their ranks, and groups have 2^shift boxes."""
 
     lanes: int
     rounds: int
@@ -38,8 +37,8 @@ def suppression_sharing(target: Target, boxes: int, kept: int) -> SuppressionSha
     """Return the division for classes of ``boxes`` boxes, of which ``kept`` may be kept; None if a round is too long
     for the device.
 
-    CPU drivers visit boxes. A GPU takes as long for a round whatever it tests, and each box that is dropped at once
-    saves a round.
+    CPU drivers visit boxes. On a GPU a round takes equally long however many boxes it tests, and each box dropped in a
+    round saves a later one.
     """
     return (_visits(target, boxes, kept) if profile(target).vector_groups else None) or _rounds(target, boxes, kept)
 

@@ -24,12 +24,12 @@ GPU_STEPS = 1 << 18
 class Profile:
     """Properties of a family of devices that Vulkan does not report.
 
-    registers: most 32-bit registers of an invocation. file: 32-bit registers of a workgroup, in all. by_thread:
-    registers per invocation shrink as the subgroup widens (Intel); ``registers`` holds for the narrowest. loads_early:
-    the compiler hoists more loads than NVIDIA's, which costs registers. cores: number in a typical chip of the vendor.
-    dots: packed-byte dot product instructions. halves: FLOAT16 conversions and arithmetic are single instructions.
-    numbers: words of a kernel's uniform block that fit in registers next to its buffers' descriptors; None: all.
-    numbers_of_many: the same for kernels of seven or eight dimensions, where that is fewer.
+    registers: maximum number of 32-bit registers of an invocation. file: total number of 32-bit registers for a
+    workgroup. by_thread: registers per invocation shrink as the subgroup widens (Intel); ``registers`` holds for the
+    narrowest. loads_early: the compiler hoists more loads than NVIDIA's, which costs registers. cores: number in a
+    typical chip of the vendor. dots: packed-byte dot product instructions. halves: FLOAT16 conversions and arithmetic
+    are single instructions. numbers: words of a kernel's uniform block that fit in registers next to its buffers'
+    descriptors; None: all. numbers_of_many: the same for kernels of seven or eight dimensions, where that is fewer.
 
     loop_limit: maximum number of steps (see Dispatch) of an invocation. shares_memory: invocations exchange values
     faster through shared memory, barriers and shuffles than by reading them again from a cache. vector_groups: each
@@ -281,14 +281,14 @@ _FEWEST = 64
 
 
 def has_fewest_registers(target: Target) -> bool:
-    """Whether registers are too few for a long k tile of a product, or for values that a loop need not keep."""
+    """Whether registers are too few for a product's tile with many steps of k, or for precomputed values that a loop
+    could compute again."""
     return profile(target).registers <= _FEWEST
 
 
 def finds_places_first(target: Target) -> bool:
     """Whether kernels compute the positions of their results before their loops, so that the sizes and strides of
-    results occupy no registers in them.
-    """
+    results occupy no registers in them."""
     return has_fewest_registers(target)
 
 
@@ -308,8 +308,7 @@ _MANY_DIMENSIONS = 7
 
 def kept_numbers(target: Target, rank: int) -> int | None:
     """Return the words of sizes, strides and attributes that a kernel may load at its start. A kernel with more loads
-    each where it uses it, so that fewer occupy registers. None: any number of words. rank: of its largest tensor.
-    """
+    each where it uses it, so that fewer occupy registers. None: any number of words. rank: of its largest tensor."""
     if has_fewest_registers(target):
         return 0
     found = profile(target)

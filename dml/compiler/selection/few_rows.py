@@ -20,7 +20,7 @@ from dml.compiler.target import Target
 
 #: Largest split-k factor; a second dispatch adds the partial sums.
 MOST_PARTS = 16
-#: Workgroups that keep an H100 busy.
+#: Number of workgroups that keep an H100 busy.
 ENOUGH_GROUPS: int = threshold("few_rows.ENOUGH_GROUPS")
 
 
@@ -31,7 +31,7 @@ def enough_groups(target: Target) -> int:
 
 @dataclass(frozen=True)
 class VectorProduct:
-    """gemm/vector.comp: ``slices`` invocations split the products of each of ``lanes`` times ``columns`` columns.
+    """A product by gemm/vector.comp: ``slices`` invocations share each of ``lanes`` times ``columns`` columns.
 
     along_k: a vector of b holds elements that are adjacent along k, else ``columns`` adjacent columns. per_vector:
     elements of a vector. split_k: parts of k, each with its own workgroups. unroll: steps per loop iteration.
@@ -65,8 +65,8 @@ class VectorProduct:
 
 @dataclass(frozen=True)
 class FewMatrixProduct:
-    """gemm/few_matrix.comp: ``subgroups`` subgroups share the products of ``matrices`` matrices of columns, ``tile_k``
-    steps of k each.
+    """A product by gemm/few_matrix.comp: ``subgroups`` subgroups share ``matrices`` matrices of columns, and each takes
+    ``tile_k`` steps of k at a time.
 
     shape: (m, n, k) of a matrix; m are columns of the result and n its rows. split_k: parts of k, as in
     SharedProduct.
@@ -90,7 +90,7 @@ class FewMatrixProduct:
 
     @property
     def depth(self) -> int:
-        """Products of each column per step of all its invocations."""
+        """Products that a step adds to each column, over all of its invocations."""
         return self.subgroups * self.shape[2]
 
     @property
@@ -119,9 +119,10 @@ _ROWS_OF_MANY_COLUMNS = 4
 COLUMNS_OF_EIGHT_ROWS: dict[str, tuple[int, int]] = threshold("few_rows.COLUMNS_OF_EIGHT_ROWS")
 
 
-#: Sums per invocation that leave no registers for hoisted loads.
+#: Number of sums per invocation with which no registers are left for hoisted loads.
 _MANY_SUMS = 64
-#: Elements of a step of all rows that do not fit where registers are fewest: Mesa's compiler for Mali spilled 66.
+#: Number of elements per step, over all rows, that do not fit on devices with the fewest registers: Mesa's compiler for
+#: Mali spilled 66 registers.
 _MANY_ELEMENTS = 64
 
 

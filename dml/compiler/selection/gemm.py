@@ -48,17 +48,18 @@ from dml.compiler.target import Target
 WORTH_TRANSPOSING: tuple[int, int] = threshold("gemm.WORTH_TRANSPOSING")
 #: Minimum number of uses of each element for which an operand is copied so that it can be read as vec4.
 WORTH_PACKING: int = threshold("gemm.WORTH_PACKING")
-#: Products of fewer rows than this have their own kernel on GPUs: tiles of 32 rows would be half empty at best.
+#: Products of fewer rows than this use a separate kernel on GPUs: tiles of 32 rows would be at least half empty.
 NARROW: int = threshold("gemm.NARROW")
 #: Columns whose stride is a multiple of this many 32-bit elements collide in a CPU's cache.
 _COLLIDING = 512
 #: Maximum number of bytes of a constant that is copied because its columns collide.
 _MOST_COPIED = 64 << 20
-#: Minimum number of uses of each element for which each run makes such a copy.
+#: Minimum number of uses of each element for which a matrix that is not constant is copied, in each run, because its
+#: columns collide.
 _COPIED_FROM = 256
 #: Workgroup size of the narrow kernel, which every device supports.
 _NARROW_WORKGROUP = 128
-#: Upper bound on the steps that combine the partial sums of invocations.
+#: Upper bound on the steps in which invocations combine their partial sums.
 _OTHER_STEPS = 6
 #: Minimum length of a split-k part. Every part is a multiple of it, and so starts at a whole step of every kernel.
 _PART_OF_K = 16
@@ -66,7 +67,7 @@ _PART_OF_K = 16
 
 @dataclass(frozen=True)
 class NarrowProduct(SlicedTile):
-    """gemm/narrow.comp: ``slices`` invocations share the products of each of ``lanes`` columns.
+    """A product by gemm/narrow.comp: ``slices`` invocations share the products of each of ``lanes`` columns.
 
     k_first: adjacent invocations take adjacent k, else adjacent columns.
     """
@@ -81,8 +82,10 @@ class NarrowProduct(SlicedTile):
 
 @dataclass(frozen=True)
 class SharedProduct(BlockTile):
-    """gemm/shared.comp, through shared memory. split_k: parts of k, each with its own workgroups. half_steps:
-    see selection.product_tiles."""
+    """A product by gemm/shared.comp, through shared memory.
+
+    split_k: parts of k, each with its own workgroups. half_steps: see selection.product_tiles.
+    """
 
     split_k: int = 1
     half_steps: int = 0
@@ -96,7 +99,7 @@ class SharedProduct(BlockTile):
 
 @dataclass(frozen=True)
 class MatrixProduct(MatrixTile):
-    """gemm/cooperative.comp. split_k: parts of k. band: rows of tiles in flight together."""
+    """A product by gemm/cooperative.comp. split_k: parts of k. band: rows of tiles computed at the same time."""
 
     split_k: int = 1
     band: int = 8
@@ -188,9 +191,9 @@ _TILES_OF_FEW_REGISTERS: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 64, blocks=(2, 1), tile_k=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), tile_k=8), 1),
 )
-#: Tiles for such invocations where elements are read one by one: each load takes registers for an address and, for
-#: FLOAT16, a shift. Slabs of 16 steps spilled 94 to 173 registers of FLOAT16 on Intel's and Qualcomm's GPUs,
-#: and 40 to 60 of FLOAT32 on Skylake and Adreno 730.
+#: Tiles for invocations with fewer registers than an H100's, if elements are read one by one: each load takes registers
+#: for an address and, for FLOAT16, a shift. Slabs of 16 steps spilled 94 to 173 registers of FLOAT16 on Intel's and
+#: Qualcomm's GPUs, and 40 to 60 of FLOAT32 on Skylake and Adreno 730.
 _TILES_OF_SINGLES: tuple[tuple[SharedProduct, int], ...] = (
     (SharedProduct(64, 64, blocks=(2, 1), tile_k=8), 128),
     (SharedProduct(32, 32, blocks=(1, 1), tile_k=8), 1),
@@ -241,15 +244,15 @@ def _through_memory(
     return replace(tile, split_k=max(1, min(MOST_PARTS, k // shortest, enough // tiles)))
 
 
-#: Steps of k per part, where split-k parts count as workgroups in the choice of a tile.
+#: Number of steps of k per split-k part that the choice of a tile assumes when it counts parts as workgroups.
 PART_LIKE_A_TILE: int = threshold("gemm.PART_LIKE_A_TILE")
 
 
 def _fed_by_k(
     target: Target, tiles: Sequence[tuple[MatrixProduct, int]], m: int, n: int, k: int, batch: int
 ) -> MatrixProduct:
-    """Return the first (largest) tile that makes enough workgroups, counting split-k parts where m and n fill the tile;
-    else the last."""
+    """Return the first (largest) tile with enough workgroups; the last tile if there is none. If m and n fill a tile,
+    its parts of k count as workgroups, too."""
     split_k = max(1, min(MOST_PARTS, k // PART_LIKE_A_TILE))
     for tile, enough in tiles:
         fills = m >= tile.rows and n >= tile.columns

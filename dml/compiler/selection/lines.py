@@ -3,7 +3,7 @@
 A line (a row, the reduced dimensions, a scan) is shared by `lanes` adjacent invocations, and cut into `chunks` if lines
 are too few to keep the device busy. On CPU drivers an invocation takes whole lines if that keeps the cores busy: a
 vector's invocations run in step anyway, and at a barrier the driver saves and reloads all that the invocations hold,
-unless the workgroup is a single vector.
+except when the workgroup is a single vector.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ MOST_SUMMED = 2048
 #: Maximum number of bytes of a chunk on CPU drivers: a core's cache keeps them until adjacent invocations have read
 #: their part.
 CACHED: int = threshold("lines.CACHED")
-#: Maximum number of bytes for which reductions on CPU drivers need no such chunks.
+#: Maximum number of bytes of the reduced rows for which a core's cache holds all of them, so that chunks need not be
+#: limited to CACHED bytes.
 CACHED_ANYWAY: int = threshold("lines.CACHED_ANYWAY")
 
 
@@ -143,7 +144,7 @@ def reduction_takes_vectors(target: Target, elements: int) -> bool:
 CPU_SCANNED: int = threshold("lines.CPU_SCANNED")
 #: Adjacent elements that a lane of a scan combines by itself, between the steps that wait for other lanes.
 SCAN_ITEMS = 4
-#: Minimum number of such combinations per lane in a scan's chunk.
+#: Minimum number of groups of SCAN_ITEMS elements per lane in a scan's chunk.
 SCAN_ROUNDS: int = threshold("lines.SCAN_ROUNDS")
 #: Scan lines that fill a GPU with one invocation each, where the elements of adjacent lines are contiguous.
 MANY_LINES: int = threshold("lines.MANY_LINES")
@@ -246,7 +247,7 @@ HELD_STEPS: int = threshold("lines.HELD_STEPS")
 #: Once FEW_HOLDERS invocations share a row, each may hold up to MOST_HELD_STEPS steps.
 FEW_HOLDERS, MOST_HELD_STEPS = 128, 8
 #: Candidate steps for `dml tune`; 0: rows are not held.
-HELD_MANNERS = (2, 4, 8, 0)
+HELD_STEPS_CANDIDATES = (2, 4, 8, 0)
 #: HELD_COUNTS: step counts that kernels are built for. MOST_HELD: maximum elements per invocation; 80 fit the 128
 #: registers that each of 512 invocations of a multiprocessor has. HELD_OF_REGISTERS: share of the registers for held
 #: elements. (Group norm of 10 x 64 x 64 has rows of 40,960 elements.)
@@ -276,8 +277,9 @@ class HeldRows:
 
 
 @dataclass(frozen=True)
-class HeldManner:
-    """Tuned choice for held rows. steps: per invocation while few share a row; 0 if rows are not held."""
+class HeldRowsChoice:
+    """Tunable choice for rows held in registers. steps: maximum steps per invocation while few invocations share a row;
+    0 if rows are not held."""
 
     steps: int
 
@@ -291,15 +293,22 @@ def held_rows(target: Target, length: int, unit: int, *, segmented: bool = False
     if _held(target, length, unit, HELD_STEPS, segmented) is None:
         return None
 
-    def manners() -> list[HeldManner]:
-        return [HeldManner(each) for each in HELD_MANNERS if not each or _held(target, length, unit, each, segmented)]
+    def candidates() -> list[HeldRowsChoice]:
+        return [
+            HeldRowsChoice(each)
+            for each in HELD_STEPS_CANDIDATES
+            if not each or _held(target, length, unit, each, segmented)
+        ]
 
-    found = tuned(target, "rows", lambda: f"{at_least(length)} elements by {unit}", HeldManner(HELD_STEPS), manners)
+    found = tuned(
+        target, "rows", lambda: f"{at_least(length)} elements by {unit}", HeldRowsChoice(HELD_STEPS), candidates
+    )
     return _held(target, length, unit, found.steps, segmented) if found.steps else None
 
 
 def _held(target: Target, length: int, unit: int, few: int, segmented: bool) -> HeldRows | None:
-    """Return how rows are held, or None if they are too long. few: steps per invocation while few share a row."""
+    """Return how rows are held in registers; None if they are too long. few: maximum steps per invocation while few
+    invocations share a row."""
     steps, lanes = -(-length // unit), 1
     most = min(MOST_HOLDERS, target.max_workgroup_invocations)
     spread = MOST_HELD
@@ -356,10 +365,10 @@ GPU_SHORT_WALK: int = threshold("lines.GPU_SHORT_WALK")
 #: Maximum number of iterations per pass on CPU drivers where elements of adjacent rows are contiguous: each pass brings
 #: the neighbours' memory into the cache.
 CPU_WALK_INTERLEAVED: int = threshold("lines.CPU_WALK_INTERLEAVED")
-#: CPU_BUSY: invocations that keep a CPU busy, so that longer passes are acceptable. GPU_WALK: iterations that a GPU's
-#: pass must stay below.
+#: CPU_BUSY: number of invocations that keep a CPU busy; from there on, longer passes are acceptable. GPU_WALK:
+#: iterations that a GPU's pass must stay below.
 CPU_BUSY, GPU_WALK = 16, 4096
-#: Invocations that keep a GPU busy, so that longer passes are acceptable.
+#: Number of invocations that keep a GPU busy; from there on, longer passes are acceptable.
 GPU_BUSY: int = threshold("lines.GPU_BUSY")
 
 
@@ -396,10 +405,10 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
 
 #: Largest K for which a CPU driver's invocation selects elements one at a time.
 MOST_SELECTED: int = threshold("lines.MOST_SELECTED")
-#: Cost per line, on llvmpipe, of a vector that keeps the first element of each group. Unit: elements that plain
-#: selection visits.
+#: Cost per line of selection by groups (a workgroup of one vector keeps the first element of each group) on llvmpipe.
+#: Unit: elements visited by selection without groups.
 CPU_LINE_GROUPED: int = threshold("lines.CPU_LINE_GROUPED")
-#: Cost per picked element of such a vector, in the same unit.
+#: Cost per selected element of selection by groups, in the unit of CPU_LINE_GROUPED.
 CPU_PICKED_GROUPED: int = threshold("lines.CPU_PICKED_GROUPED")
 #: MOST_GROUPS: maximum number of groups in a block, which fill 6 KiB of shared memory. GROUPED_ROUNDS: loop iterations
 #: per pick for two reductions, besides those over the groups and over one group.
@@ -451,14 +460,14 @@ def top_k_sharing(target: Target, lines: int, length: int, k: int) -> BlockShari
     return _sorted(target, block)
 
 
-#: Minimum number of elements per selected one for which CPU drivers first select groups by their first elements, if
-#: more than MOST_SELECTED are.
+#: Minimum number of elements of a line per selected element for which CPU drivers first select groups, by the first
+#: element of each, if more than MOST_SELECTED elements are selected.
 CPU_GROUPED_LENGTH: int = threshold("lines.CPU_GROUPED_LENGTH")
 
 
 def top_k_group(target: Target, length: int, k: int) -> int:
-    """Return the number of adjacent elements per group if the first ``k`` elements of a line are sought in its first k
-    groups; else 1.
+    """Return the size of a group of adjacent elements if the first ``k`` elements of a line are selected from the k
+    groups whose best elements come first; 1 if they are selected from the whole line.
 
     The root of length / k makes the number of groups equal to the number of elements in k groups.
     """
@@ -468,7 +477,8 @@ def top_k_group(target: Target, length: int, k: int) -> int:
 
 
 def _grouping_pays(lines: int, length: int, k: int) -> bool:
-    # Selecting line by line leaves invocations of a vector idle if it has fewer lines than invocations.
+    # Without groups each invocation takes a line, so if lines are fewer than the invocations of a vector, the others
+    # are idle.
     idle = max(1, CPU_VECTOR // lines)
     return idle * k * length >= CPU_LINE_GROUPED + length + CPU_PICKED_GROUPED * k
 

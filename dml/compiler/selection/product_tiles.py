@@ -1,4 +1,4 @@
-"""Shared by all kernels of matrix products: a workgroup's tile, and the choice among tiles."""
+"""The tiles that workgroups compute in kernels of matrix products, and the choice among them."""
 
 from __future__ import annotations
 
@@ -170,7 +170,8 @@ def fits(target: Target, tile: ProductTile) -> bool:
 
 
 def first_of_enough(target: Target, tiles: Sequence[tuple[_Tile, int]], m: int, n: int, batch: int) -> _Tile:
-    """Return the largest tile size with enough tiles to fill the device; else the last.
+    """Return the first (largest) tile that divides m x n into enough tiles to fill the device; the last one if there is
+    none.
 
     Only for whole tiles is ``enough`` scaled to the device's cores: tiles at an edge would be mostly empty on any
     device.

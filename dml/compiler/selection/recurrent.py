@@ -50,13 +50,14 @@ _SUBGROUP_OF_GPUS, _MOST_INVOCATIONS_OF_GPUS = 32, 128
 #: Maximum number of hidden units for which a workgroup loops over the steps. With more, each step is a dispatch, which
 #: all cores share.
 LARGEST_STATE_OF_A_WORKGROUP: int = threshold("recurrent.LARGEST_STATE_OF_A_WORKGROUP")
-#: Maximum number of hidden units for which `dml tune` tries such a loop.
+#: Maximum number of hidden units for which `dml tune` tries a loop over the steps in each workgroup.
 _MOST_STATE_OF_A_GPUS_WORKGROUP = 512
 #: In a dispatch per step: units per workgroup, maximum rows per workgroup, maximum rows per invocation.
 _UNITS_OF_SLICES, _ROWS_OF_SLICES, _ROWS_OF_A_SLICE = 4, 32, 4
 #: Maximum number of slices of k, and maximum number of invocations of a workgroup with slices.
 _MOST_SLICES, _MOST_INVOCATIONS_OF_SLICES = 32, 128
-#: Maximum number of slices where registers are few: the sums of all slices of a unit are in flight at once.
+#: Maximum number of slices on devices with few registers: an invocation loads the sums of all slices of a unit at the
+#: same time.
 _MOST_SLICES_OF_FEW_REGISTERS = 8
 #: Workgroups that fill a GPU.
 ENOUGH_GROUPS: int = threshold("recurrent.ENOUGH_GROUPS")
@@ -86,9 +87,9 @@ class RecurrenceSizes:
 class RecurrenceCut:
     """Division of a recurrence: see shaders/recurrent/recurrence.glsl.
 
-    stepwise: one dispatch per phase of each step; else workgroups loop over steps. workgroup: invocations. units:
-    hidden units per invocation in each of ``tiles`` tiles. rows: per workgroup. resident: invocations keep their
-    weights in private memory. at_once: steps per dispatch, an even number unless all of them.
+    stepwise: one dispatch per phase of each step; else workgroups loop over steps. workgroup: number of invocations.
+    units: hidden units per invocation in each of ``tiles`` tiles. rows: number of rows per workgroup. resident:
+    invocations keep their weights in private memory. at_once: steps per dispatch: all of them, or an even number.
 
     shares: invocations of a subgroup (the whole workgroup) that share their reads of the state, or 0. slices: parts
     into which invocations split the sums along k, for ``units`` units and ``block`` rows each; 0 if each invocation
@@ -110,7 +111,7 @@ class RecurrenceCut:
 
     @property
     def units_of_invocation(self) -> int:
-        """Units whose new values an invocation computes."""
+        """Number of units whose new values an invocation computes."""
         return max(1, self.units * self.rows // self.workgroup) if self.slices else self.units
 
     @property
@@ -131,9 +132,9 @@ def recurrence_cut(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
 
 
 @dataclass(frozen=True)
-class RecurrenceManner:
-    """Tunable part of a RecurrenceCut: sums in slices or by matrix products, or else rows per workgroup, units per
-    invocation, resident weights."""
+class RecurrenceChoice:
+    """The part of a RecurrenceCut that tuning may choose: sums in slices, or by matrix products, or else the rows per
+    workgroup, the units per invocation, and whether weights are resident."""
 
     slices: bool = False
     rows: int = 0
@@ -170,17 +171,17 @@ def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     else:
         rows = min(_MOST_ROWS, -(-sizes.batch * sizes.directions // _FEWEST_GROUPS), sizes.batch)
 
-    def manner(rows: int, resident: bool) -> RecurrenceManner:
+    def choice(rows: int, resident: bool) -> RecurrenceChoice:
         units = UNITS_OF_MANY_ROWS if rows > 4 else max(1, PRODUCTS_OF_FEW_ROWS // sizes.gates)
-        return RecurrenceManner(False, 1 << (rows - 1).bit_length(), units, resident)
+        return RecurrenceChoice(False, 1 << (rows - 1).bit_length(), units, resident)
 
-    def others() -> list[RecurrenceManner]:
-        found = [manner(rows, held) for rows in (1, 2, 4, 8) for held in {False, may_hold}]
-        return [*found, RecurrenceManner(multiplied=True)] if may_multiply else found
+    def others() -> list[RecurrenceChoice]:
+        found = [choice(rows, held) for rows in (1, 2, 4, 8) for held in {False, may_hold}]
+        return [*found, RecurrenceChoice(multiplied=True)] if may_multiply else found
 
     may_multiply = sizes.hidden % _UNITS_OF_PRODUCTS == 0 and sizes.batch > _MOST_ROWS
     is_multiplied = may_multiply and weights * sizes.batch >= MULTIPLIED_WORK
-    rule = RecurrenceManner(multiplied=True) if is_multiplied else manner(rows, may_hold)
+    rule = RecurrenceChoice(multiplied=True) if is_multiplied else choice(rows, may_hold)
     found = tuned(target, "recurrent", lambda: _work(sizes), rule, others)
     if found.multiplied:
         workgroup = min(_MOST_INVOCATIONS, -(-sizes.fours // _VECTOR) * _VECTOR)
@@ -206,11 +207,11 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     dispatch, whose invocations read the state from a buffer."""
     in_slices = fitting_rows < 1 or sizes.hidden > LARGEST_STATE_OF_A_WORKGROUP
 
-    def others() -> list[RecurrenceManner]:
-        found = [RecurrenceManner(slices=True)]
+    def others() -> list[RecurrenceChoice]:
+        found = [RecurrenceChoice(slices=True)]
         if fitting_rows >= 1 and sizes.hidden <= _MOST_STATE_OF_A_GPUS_WORKGROUP:
             rows = [rows for rows in (1, 2, 4) if rows <= _MOST_ROWS_OF_GPUS and rows < 2 * sizes.batch]
-            found += [RecurrenceManner(False, each, units) for each in rows for units in (1, 2)]
+            found += [RecurrenceChoice(False, each, units) for each in rows for units in (1, 2)]
         return found
 
     # Rows share a workgroup only if there are many.
@@ -221,7 +222,7 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     workgroup = min(_MOST_INVOCATIONS_OF_GPUS, target.max_workgroup_invocations, wide)
     if not profile(target).shares_memory:
         return _cut(sizes, True, workgroup, 1, rows, fitting_rows, resident=False)
-    rule = RecurrenceManner(slices=True) if in_slices else RecurrenceManner(False, rows, _MOST_UNITS_OF_GPUS)
+    rule = RecurrenceChoice(slices=True) if in_slices else RecurrenceChoice(False, rows, _MOST_UNITS_OF_GPUS)
     found = tuned(target, "recurrent", lambda: _work(sizes), rule, others)
     if found.slices:
         return _cut_in_slices(target, sizes)

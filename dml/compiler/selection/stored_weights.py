@@ -15,33 +15,34 @@ from dml.compiler.target import Target
 #: Bits of the vector that a kernel reads at once: part of a block, or whole blocks of whole words.
 VECTOR_BITS = 128
 _WORD_BITS = 32
-#: Adjacent weights with one scale that the kernels of GPUs dequantize together.
+#: Number of adjacent weights that GPU kernels dequantize together; they must have the same scale.
 _PER_SCALE = 8
 #: Maximum number of rows for which GPUs multiply weights as stored, without shared memory.
 _FEW_ROWS = 2
 #: Sizes of gemm/blocks.comp: columns, lanes, slices and adjacent slices. The more columns an invocation has, the fewer
 #: loads and sums of a's elements each column needs, and the more registers.
 _FEW_REGISTERS, _MANY_REGISTERS = (4, 4, 32, 8), (8, 2, 64, 4)
-#: Sizes for fewer columns, where the compiler loads a's elements early (Qualcomm) or registers are fewest (ARM).
+#: Alternatives with fewer columns per invocation, for compilers that load a's elements early (Qualcomm) and devices
+#: with the fewest registers (ARM).
 _FEWER_COLUMNS = ((2, 8, 16, 8), (1, 16, 8, 8))
 #: Registers that two columns of two rows, or of two blocks with a scale and a zero point each, need on devices with few
 #: registers. V3D has fewer: Mesa compiled four columns for it without spills, and spilled up to 26 registers with two.
 _TWO_BY_TWO = 40
 #: Maximum number of rows for which CPU drivers multiply weights as stored; they have one kernel for 2, 4 and 8 bits.
 _FEW_ROWS_OF_CPUS = 12
-#: Bytes of weights that are widened at a time: working memory that does not grow with the model.
+#: Bytes of weights that are dequantized at a time, which bounds the working memory.
 _PART_BYTES = 16 << 20
 #: Maximum number of bytes of FLOAT16 weights that are kept as FLOAT32, by the operator that reads them.
 KEPT_WIDER: dict[str, int] = threshold("stored_weights.KEPT_WIDER")
 #: Minimum number of rows for which CPU drivers widen FLOAT16 weights.
 WORTH_WIDENING: int = threshold("stored_weights.WORTH_WIDENING")
-#: Parts have a multiple of this many columns, so that every kernel has whole tiles.
+#: Weights are dequantized in multiples of this many columns, so that every kernel has whole tiles.
 _COLUMNS = 256
 
 
 @dataclass(frozen=True)
 class ColumnsProduct(LaneTile):
-    """gemm/blocks_columns.comp."""
+    """A product by gemm/blocks_columns.comp."""
 
 
 def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int) -> bool:
@@ -101,16 +102,18 @@ def widens_halves(target: Target, m: int) -> bool:
 
 
 def parts_end_with_blocks(columns: int, blocks: int) -> bool:
-    """Whether parts of the weights' columns hold whole blocks. blocks: number of blocks along the columns."""
+    """Whether the ranges of columns that are processed at a time hold whole blocks. blocks: number of blocks along the
+    columns."""
     return blocks in (1, columns) or _COLUMNS % (columns // blocks) == 0
 
 
 def rows_in_part(bytes_of_row: int, multiple: int = 1) -> int:
-    """Return how many rows fit a part's working memory, as a multiple of ``multiple``."""
+    """Return how many rows can be dequantized at a time, as a multiple of ``multiple``."""
     return max(1, _PART_BYTES // bytes_of_row // multiple) * multiple
 
 
 def columns_in_part(target: Target, bytes_of_column: int, most: int | None = None) -> int:
-    """Return how many columns of the weights a part has: whole tiles, of at most ``most`` bytes if possible."""
+    """Return how many columns of the weights are processed at a time: whole tiles, of at most ``most`` bytes if
+    possible."""
     within = min(_PART_BYTES if most is None else most, target.max_region // 2)
     return max(_COLUMNS, within // bytes_of_column // _COLUMNS * _COLUMNS)

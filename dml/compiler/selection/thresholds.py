@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 _PACKAGE = "dml.compiler.selection"
-#: Minimum speed-up with which an alternative refutes a row: two runs of one program differ by less.
+#: Minimum speed-up for an alternative to count as better than a row's value: two runs of one program differ by less.
 MARGIN = 1.05
 
 
@@ -27,8 +27,8 @@ class Threshold:
     device: the class of devices that reads it: "cpu", "llvmpipe" or "gpu". alternatives: other values, each of which
     changes the program of some workload. workloads: calls of ``dml.tuning.workloads``, {name: arguments}, at the sizes
     where the value matters. samples: by value, as JSON, the milliseconds of each workload, measured on ``driver`` at
-    ``date``; {} if they were not kept. margin: the minimum speed-up with which an alternative refutes the value; large
-    where the value saves compiling kernels.
+    ``date``; {} if they were not kept. margin: the minimum speed-up for an alternative to count as better; large where
+    the value saves compiling kernels.
     """
 
     name: str

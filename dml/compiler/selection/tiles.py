@@ -60,7 +60,7 @@ MOST_PLACES: int = threshold("tiles.MOST_PLACES")
 READ_COST: float = threshold("tiles.READ_COST")
 #: Cost of reading a texel into a register on llvmpipe, in multiplications.
 TEXEL_COST: float = threshold("tiles.TEXEL_COST")
-#: Lanes that share the rows they read: the subgroup size that the kernel's broadcasts assume.
+#: Number of lanes that share the rows they read: the subgroup size that the kernel's broadcasts assume.
 _SHARING = 8
 #: Whether lanes share rows that are not read as texels.
 SHARES_ROWS: bool = threshold("tiles.SHARES_ROWS")
@@ -70,7 +70,7 @@ _FEWEST_GROUPS = 8
 
 @dataclass(frozen=True)
 class TiledProduct(LaneTile):
-    """gemm/tiled.comp."""
+    """A product by gemm/tiled.comp."""
 
     #: Whether the lanes, a subgroup of _SHARING, each read different rows of a and share them.
     shares_rows: bool = False

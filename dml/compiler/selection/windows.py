@@ -16,10 +16,10 @@ from dml.compiler.target import Target
 TOGETHER = 128
 #: Invocations that share a large window on CPU drivers, where larger workgroups with barriers are slow.
 CPU_TOGETHER: int = threshold("windows.CPU_TOGETHER")
-#: Positions above which a window is shared.
+#: Windows with more positions than this are shared among invocations.
 ALONE: int = threshold("windows.ALONE")
-#: Positions above which a window is shared where most windows are far smaller than the largest: a cell of ROI_POOLING
-#: may cover the whole input.
+#: ALONE for kernels in which most windows are far smaller than the largest: a cell of ROI_POOLING may cover the whole
+#: input.
 ALONE_IF_SELDOM_FULL = 60000
 #: Loop iterations of an invocation for each window, apart from those over its positions: loops over units and words,
 #: and LP_POOLING's loops for other powers, which llvmpipe runs for one round even where they are not needed.
@@ -126,7 +126,7 @@ PLACE_SEARCH = 12
 
 
 def places_at_once(target: Target) -> int:
-    """Return how many positions one dispatch appends to each list of ROI_ALIGN."""
+    """Return how many positions one dispatch may append to each of ROI_ALIGN's lists."""
     return max(1, max_steps(target) // PLACE_SEARCH)
 
 

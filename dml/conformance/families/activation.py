@@ -68,7 +68,8 @@ def _largest_finite(x: Any) -> Any:
 
 
 def _softmax(x: Any, axes: tuple[int, ...]) -> Expected:
-    """Expect a softmax within WebNN's limit, plus the error that rounding x minus its row's maximum causes in e^x."""
+    """Return the expected softmax. Its bound is WebNN's limit plus the error of e^x that comes from rounding x minus
+    the row's maximum."""
     with np.errstate(all="ignore"):
         values = softmax.softmax(x.astype(np.float64), axes)
         rounding = values * _largest_finite(softmax.shifted(x.astype(np.float64), axes)) * 2.0**-24

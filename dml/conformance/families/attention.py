@@ -131,7 +131,8 @@ def _inputs(desc: Any, values: Values) -> Inputs:
     batch, queries, total, heads, _ = _sizes(desc)
     ends = values.rng.integers(1, total + 1, batch)
     starts = values.rng.integers(0, ends)
-    # {key lengths, query starts and the last end, key starts and the last end}; starts count through the batch.
+    # For each sequence: its number of keys; where its queries start; where its keys start. Starts are offsets into the
+    # whole batch, and each list of starts is followed by the end of the last sequence.
     packed = (ends - starts, np.arange(batch + 1) * queries, np.arange(batch) * total + starts, [batch * total])
     masks = {
         "KEY_SEQUENCE_LENGTH": ends,

@@ -63,7 +63,7 @@ def _geometry(choice: Choice, *, backward: bool = False) -> dict[str, Any]:
 
 
 def _arguments(desc: Any) -> tuple[Any, ...]:
-    """Return a description's window in the references' form."""
+    """Return the arguments that describe the window, as the references take them."""
     return desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding, desc.GroupCount
 
 

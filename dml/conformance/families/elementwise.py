@@ -55,7 +55,7 @@ for _name, _function, _low, _high, _limit in (
     ("SIN", np.sin, -100, 100, _SINE),
     ("SINH", np.sinh, -8, 8, LIBRARY),
     ("SQRT", np.sqrt, 0, 100, webnn(1, 1)),
-    # Next to a pole the result is so large that the absolute limit is less than one ulp.
+    # Near a pole the result is so large that WebNN's absolute limit is less than one ulp.
     ("TAN", np.tan, -20, 20, webnn_absolute(1 / 1024, 1 / 512).and_then(LIBRARY).keeping(LIBRARY)),
     ("TANH", np.tanh, -5, 5, _SINE),
 ):

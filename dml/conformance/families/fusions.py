@@ -42,7 +42,8 @@ class _Fused(GraphDesc):
 
 
 class _Form(NamedTuple):
-    """A form of graph: its inputs, and its output or outputs by name, as a graph and in float64.
+    """A form of graph: its inputs, and two functions that return its output, or its outputs by name: in a graph, and in
+    float64.
 
     kind: the output's data type, None for the case's.
     """
@@ -238,8 +239,8 @@ def _described(choice: Choice) -> _Fused:
     return _Fused(given, outputs, lambda builder, inputs: _named(form.build(inputs)), form)
 
 
-#: Smallest and largest value of an input; -12 and 12 for the others. Steps of the deep chain are not negative, so that
-#: products and sums of FLOAT16 stay below 2048.
+#: Input -> its smallest and largest value; inputs that are not listed have -12 to 12. Steps of the deep chain are not
+#: negative, so that products and sums of FLOAT16 stay below 2048.
 _RANGES = {"B": (0, 12), "W": (-1, 1), "Weights": (-1, 1), "Scale": (1, 3), "Bytes": (0, 255), "More": (0, 255)}
 
 
@@ -248,7 +249,7 @@ def _inputs(desc: Any, values: Values) -> Inputs:
     for name, one in desc.inputs():
         if name == "Real":
             found[name] = values.between(one, -6, 6)
-        elif name == "Variance":  # plus the epsilon of 1, a square
+        elif name == "Variance":  # a square once the epsilon of 1 is added
             found[name] = values.integers(one, 0, 1) * 12 + 3
         else:
             found[name] = values.integers(one, *_RANGES.get(name, (-12, 12)))

@@ -62,14 +62,14 @@ def _parameters(desc: Any, values: Values) -> list[Any]:
 
 
 def _levels(values: Values, sizes: tuple[int, ...], low: float, high: float) -> Any:
-    """Return numbers in a range; a third of them are halves."""
+    """Return numbers in a range; a third of them lie halfway between two integers."""
     levels = values.rng.uniform(low, high, sizes)
     return np.where(values.rng.random(sizes) < 1 / 3, np.floor(levels) + 0.5, levels)
 
 
-def _with_edges(values: Values, of: Tensor, array: Any) -> Any:
+def _with_edges(values: Values, tensor: Tensor, array: Any) -> Any:
     """Return the array; for edge values, any numbers of the tensor's type replace a third of it."""
-    return np.where(values.rng.random(of.Sizes) < 0.3, values.fill(of), array) if values.edges else array
+    return np.where(values.rng.random(tensor.Sizes) < 0.3, values.fill(tensor), array) if values.edges else array
 
 
 def _quantize_inputs(desc: Any, values: Values) -> Inputs:
@@ -166,9 +166,9 @@ subject(
 # --- with a scale and a zero point per element: each step of the equations is a float32 operation ---------------------
 
 
-def _any(values: Values, of: Tensor) -> Any:
-    """Return integers over the whole range of their type, with its limits for edge values."""
-    return _with_edges(values, of, any_integers(values, of))
+def _any(values: Values, tensor: Tensor) -> Any:
+    """Return integers over the whole range of their type; the edge values are the range's limits."""
+    return _with_edges(values, tensor, any_integers(values, tensor))
 
 
 def _fields(choice: Choice, floats: Any, integers: Any) -> dict[str, Any]:
@@ -185,8 +185,8 @@ def _describe_quantize_linear(choice: Choice) -> dict[str, Any]:
 
 
 def _quantize_linear_inputs(desc: Any, values: Values) -> Inputs:
-    """Return levels in and beyond the 8-bit range, a third of them halves, times scales; half of these are a power of
-    two."""
+    """Return numbers that quantize to levels inside and outside the 8-bit range, a third of them halfway between two
+    levels. Half of the scales are powers of two."""
     sizes, kind = desc.InputTensor.Sizes, numpy_dtype(desc.InputTensor.DataType)
     unit = 0.125 if is_float(kind) else 2.0**20
     scale = np.where(values.rng.random(sizes) < 0.5, unit, unit * values.rng.uniform(0.6, 1.4, sizes))

@@ -40,7 +40,8 @@ def _parameters(*usual: str, **more: Any) -> dict[str, Any]:
 
 
 def _with(name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
-    """Replace every activation except those of gates: unbounded gates would let the state exceed float32."""
+    """Return a direction's activations: ``name`` in place of each usual one, but the usual ones for gates, since
+    unbounded gates would let the state exceed float32."""
     gates = usual[:1] if len(usual) > 1 and name != "HARD_SIGMOID" else ()
     return (*gates, *(name for _ in usual[len(gates) :]))
 

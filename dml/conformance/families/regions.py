@@ -126,8 +126,9 @@ def _moved(rois: Array, sampling: Sampling, image: Tensor) -> list[Array]:
 
 
 def _expected(found: list[Array], terms: Array, count: int, output: Tensor, why: str) -> Expected:
-    """Return expectations. found: the results for each of the moved regions. terms: sums of at most ``count``
-    magnitudes."""
+    """Return the expected output with its error bound. found: the exact results for the regions and for each copy with
+    moved corners; their differences are part of the bound. terms: for each element, the sum of the magnitudes of its at
+    most ``count`` summands."""
     jumps = np.max([np.abs(other - found[0]) for other in found], axis=0)
     result = Rounded(found[0], 1.5 * jumps + (count + 16) * HALF * terms)
     return result.expected(output, f"coordinates in float32, {why}")

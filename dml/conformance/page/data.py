@@ -71,7 +71,7 @@ def matrix(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def failures(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the failed outcomes by kind, each with its run's index and its kind in words."""
+    """Return the failed outcomes by kind, each with its run's index and the description of its kind."""
     found = [
         {**outcome, "run": index, "data_type": outcome["data_type"] or ONE_TYPE, "kind": KINDS[kind_of(outcome)]}
         for index, run in enumerate(runs)

@@ -188,7 +188,7 @@ def cancelled_by(desc: OperatorDesc | None, x: Array) -> Array:
 
 # --- fused ------------------------------------------------------------------------------------------------------------
 
-#: Error in half ulps of activations that use exponentials, besides an ulp of 1.
+#: Error, in half ulps, of activations that use exponentials; an ulp of 1 is added to it.
 _SMOOTH = 12
 #: Activations that consist of comparisons and at most one product.
 _PLAIN = (
@@ -210,5 +210,5 @@ def activated(x: Numbers, activation: d.OperatorDesc | None) -> Numbers:
     if not isinstance(x, Rounded):
         return activate(activation, x)
     found = x.apply(lambda v: activate(activation, v), 4 if isinstance(activation, _PLAIN) else _SMOOTH)
-    # Alpha * x + Beta, exp(x) - 1 and log(1 + exp(x)) cancel near 0: their error is an ulp of 1.
+    # In Alpha * x + Beta, exp(x) - 1 and log(1 + exp(x)) the terms may cancel: the error is then an ulp of 1.
     return found if isinstance(activation, _PLAIN) else Rounded(found.value, found.error + 2.0**-22)

@@ -16,9 +16,10 @@ _HALF = 2.0**-24
 def step(
     x: Array, m: Array, v: Array, g: Array, t: float, rates: Mapping[str, float]
 ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
-    """Return (parameters, first and second moment) and their errors, with half an ulp per operation.
+    """Return (parameters, first moment, second moment), and a bound of the error of each: half an ulp per operation.
 
-    The parameters' error has two parts: of the step's factors, and of the first moment, a sum that may cancel.
+    The parameters' error has two parts: the error of the step's factors, and that of the first moment, a sum that may
+    cancel.
     """
     b1, b2, rate, epsilon = (rates[name] for name in ("Beta1", "Beta2", "LearningRate", "Epsilon"))
     with np.errstate(all="ignore"):

@@ -21,8 +21,8 @@ def heads_of(x: Numbers, heads: int) -> Numbers:
 
 
 def with_past(past: Numbers | None, new: Numbers, lengths: Array | None) -> tuple[Numbers, Array]:
-    """Return {batch, head, past + new, element}: the first ``lengths`` past positions, the new ones, zeros; and the
-    ends."""
+    """Return {batch, head, past + new, element}: the first ``lengths`` past positions, the new positions, then zeros.
+    Also return the number of positions before the zeros."""
     batch, _, count, _ = new.shape
     room = 0 if past is None else past.shape[2]
     filled = np.full(batch, room) if lengths is None else np.asarray(lengths).astype(int)
@@ -51,7 +51,8 @@ def open_keys(kind: str, mask: Array | None, shape: tuple[int, int, int, int]) -
         elif kind == "KEY_SEQUENCE_END_START":
             result[b] = (position < mask[0, b]) & (position >= mask[1, b])
         elif kind == "KEY_QUERY_SEQUENCE_LENGTH_START_END":
-            # {key lengths, query starts and the last end, key starts and the last end}; starts count through the batch.
+            # The mask holds the key lengths, then the starts of the queries and their end, then the starts of the keys
+            # and their end. Starts count through the batch.
             start, end = mask[2 * batch + 1 + b] - b * keys, mask[2 * batch + 2 + b] - b * keys
             result[b] = (position >= start) & (position < min(end, start + mask[b]))
     return result

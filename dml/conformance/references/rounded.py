@@ -1,8 +1,8 @@
 """Float64 values with a bound of the float32 error: running error analysis.
 
 References are written for plain arrays, and for Rounded ones where a limit is needed: the same lines then return the
-expected value and its largest error, for any order of summation. Sums and products round to nearest; quotients, roots
-and functions of exponentials have the errors of dml's own functions (shaders/lib/math.glsl).
+expected value and its largest error, for any order of summation. Sums and products round to nearest; quotients, roots,
+exponentials and powers have the errors of the functions in shaders/lib/math.glsl.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ HALF = 2.0**-24
 _QUOTIENT, _ROOT, _EXPONENTIAL, _POWER = 3, 3, 6, 12
 #: Results below this may be flushed to zero.
 _TINY = 2.0**-126
-#: Stands for unbounded errors: products of two are finite, and 0 times this is 0, where infinity would give NaN.
+#: Represents an unbounded error: products of two such errors are finite, and 0 times this is 0, where infinity would
+#: give NaN.
 _UNBOUNDED = 1e150
 
 
@@ -35,7 +36,7 @@ class Rounded:
     """Float64 values, and the largest error of float32 numbers in their place."""
 
     __slots__ = ("error", "value")
-    __array_ufunc__ = None  # so that NumPy leaves the operation with an array on the left to this class
+    __array_ufunc__ = None  # so that NumPy calls this class's reflected method if the left operand is an array
 
     def __init__(self, value: Any, error: Any = 0.0) -> None:
         self.value: Array = np.asarray(value, np.float64)

@@ -43,8 +43,8 @@ from dml.tensors import numpy_dtype
 class _Ready:
     """A compiled and initialized dispatchable.
 
-    inputs, outputs: bind point and number of its tensors, in binding order. sizes: bind point -> bytes of the resource
-    that is bound if the command binds none.
+    inputs, outputs: (bind point, number of tensors) in binding order. sizes: bind point -> bytes of the zeroed buffer
+    that is bound if the command binds nothing there.
     """
 
     compiled: CompiledOperator
@@ -239,7 +239,9 @@ class Session:
         for name, sources in bindings.items():
             if name not in ready.inputs and name not in ready.outputs:
                 known = ", ".join([*ready.inputs, *ready.outputs])
-                raise DMLError(f"{sources[0].path if sources else name}: the model has no {name!r}; there are {known}")
+                raise DMLError(
+                    f"{sources[0].path if sources else name}: the model has no input or output {name!r}; it has {known}"
+                )
             if len(sources) != 1:
                 raise DMLError(f"bindings.{name}: takes 1 resource, found {len(sources)}")
             if name in ready.inputs:

@@ -32,7 +32,8 @@ _FILES = {"onnx": ".onnx", "dmlserializedgraph": ".bin"}
 
 @dataclass(frozen=True)
 class DxSource:
-    """A binding of a resource from byte ``offset`` on. path: its location in the file. shape: for an ONNX model."""
+    """A binding of a resource from byte ``offset`` on. path: the binding's location in the file. shape: that of the
+    array, for an ONNX model."""
 
     resource: Resource
     offset: int
@@ -236,7 +237,7 @@ def _source(value: Json, resources: dict[str, Resource]) -> DxSource:
         value.fail("an elementOffset into values of mixed types needs 'elementSizeInBytes'")
     last = elements + value.unsigned_member("elementCount", bits=64)
     if last * width > found.size and not found.deferred:
-        value.fail(f"ends at byte {last * width} of a resource of {found.size}")
+        value.fail(f"ends at byte {last * width}, beyond the resource's {found.size} bytes")
     return DxSource(found, elements * width, value.path, sizes)
 
 

@@ -26,11 +26,11 @@ LARGEST = 1 << 32
 
 @dataclass(frozen=True)
 class Resource:
-    """A buffer of ``size`` bytes: its initial values are bytes ``start`` to ``used``, the others are zero.
+    """A buffer of ``size`` bytes. Bytes ``start`` to ``used`` have initial values, the others are zero.
 
-    values: returns them; large ones are made once the buffer exists. data_type: the values' type, UNKNOWN for values of
-    mixed types. deferred: the ONNX model that writes to the resource creates it, in the size that it needs; it has no
-    values.
+    values: returns the initial values; large ones are only generated when the buffer has been allocated. data_type: the
+    values' type, UNKNOWN for values of mixed types. deferred: the buffer is created by the ONNX model that writes to
+    it, with the size of the result, and has no initial values.
     """
 
     name: str

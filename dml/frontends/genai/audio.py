@@ -23,7 +23,7 @@ _CONFIG = "audio_processor_config.json"
 #: Maximum number of samples in all frames of a recording; frames overlap.
 _LARGEST = 1 << 27
 _WIDTHS: Mapping[int, Any] = {1: np.uint8, 2: np.int16, 4: np.int32}
-#: Lower limits of powers: absolute, and in decades below the loudest.
+#: Smaller powers are raised to these limits: an absolute one, and one this many decades below the largest power.
 _LEAST_POWER, _DECADES = 1e-10, 8.0
 
 
@@ -84,8 +84,8 @@ class LogMel:
         return np.stack([self._features(sound) for sound in audios.sounds])
 
     def _features(self, sound: Samples) -> npt.NDArray[np.float32]:
-        """Return a sound's features as onnxruntime-genai computes them: padded with zeros, while OpenAI's code
-        reflects."""
+        """Return a sound's features as onnxruntime-genai computes them: the sound is padded with zeros, whereas
+        OpenAI's code pads with reflections."""
         samples = sound[: self._frames * self._hop].astype(np.float64)
         count = len(samples) // self._hop
         around = np.pad(samples, self._length // 2)

@@ -14,7 +14,8 @@ from .params import SearchOptions
 from .picking import Ids, Picker
 from .search import Search, edits_for
 
-#: Initial score of all beams except the first: they equal it, so only the first is continued.
+#: Initial score of all beams except the first. At the start all beams hold the same tokens, so only the first may be
+#: continued.
 _EQUAL = -1e9
 
 
@@ -57,7 +58,7 @@ class BeamSearch(Search):
         return rows
 
     def _step(self, batch: int, totals: npt.NDArray[np.float64], tokens: Ids) -> list[tuple[int, int]]:
-        """Return the rows that one sequence's next beams continue, and their tokens."""
+        """Return, for the next beams of one sequence, the row that each continues and the token that it appends."""
         beams, first = self._beams, batch * self._beams
         if self._closed[batch]:
             return [(first + beam, self._pad) for beam in range(beams)]
@@ -97,7 +98,7 @@ class BeamSearch(Search):
         self._closed[batch] = True
 
     def result(self, index: int) -> npt.NDArray[np.int32]:
-        """Return sequence ``index`` of batch * num_return_sequences, the best first, as if all beams ended now."""
+        """Return sequence ``index`` of batch * num_return_sequences, the best first; running beams count as ended."""
         batch, rank = divmod(index, self._options.num_return_sequences)
         ended = self._ended[batch].copy()
         if not self._closed[batch]:

@@ -23,8 +23,8 @@ class CacheMemory:
         context.spare.add(self)
 
     def array(self, slot: int, shape: tuple[int, ...], dtype: npt.DTypeLike, *, zero: bool = True) -> DeviceArray:
-        """Return an array that no one else uses. slot: the number of the cache. zero: clear it; otherwise its contents
-        are unspecified."""
+        """Return an array that no other generation uses. slot: number of the cache. zero: clear it; otherwise its
+        contents are unspecified."""
         desc = packed_tensor(data_type_of(stored_dtype(dtype)), shape)
         with self._lock:
             buffer, lease = self._buffers.take(slot, int(desc.TotalTensorSizeInBytes or 0))

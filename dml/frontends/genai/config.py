@@ -110,7 +110,9 @@ class Config:
         found = self.section("model").get(name)
         given = found if isinstance(found, list) else [] if found is None else [found]
         if not all(isinstance(item, int) and -(2**31) <= item < 2**31 for item in given):
-            raise DMLError(f"{self.folder / _FILE}: model.{name} must be a token id or several, found {found!r}")
+            raise DMLError(
+                f"{self.folder / _FILE}: model.{name} must be a token id or a list of token ids, found {found!r}"
+            )
         return given
 
     def token(self, name: str) -> int:

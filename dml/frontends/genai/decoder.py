@@ -27,9 +27,10 @@ _WRITES_IN_PLACE = "GroupQueryAttention"
 _LOGITS_BYTES = 64 * 2**20
 #: Lower and upper bound of the prompt tokens per run.
 _CHUNK = (16, 512)
-#: Initial number of positions in a shared cache; it doubles when it is full.
+#: Initial number of positions in a shared cache, which doubles when it is full. (A cache is shared if its past and
+#: present are one buffer.)
 _FIRST_ROOM = 256
-#: Maximum number of compiled layout changes of caches.
+#: Maximum number of compiled graphs that transform caches (see ``_laid_out``).
 _MOST_LAYOUTS = 16
 #: Inputs, by their names in genai_config.json, whose values follow from the lengths.
 _LENGTHS = ("attention_mask", "position_ids", "past_sequence_length", "total_sequence_length")
@@ -84,9 +85,12 @@ class Decoder:
         outputs = config.section("model.decoder.outputs")
         self.ids = str(given.get("input_ids", "input_ids"))
         self.logits = str(outputs.get("logits", "logits"))
-        for name, known in ((self.ids, prepared.inputs), (self.logits, prepared.outputs)):
+        for side, name, known in (
+            ("input", self.ids, prepared.inputs),
+            ("output", self.logits, prepared.outputs),
+        ):
             if name not in known:
-                raise DMLError(f"{config.file('model.decoder')}: has no {name!r}; it has {', '.join(known)}")
+                raise DMLError(f"{config.file('model.decoder')}: has no {side} {name!r}; it has {', '.join(known)}")
         if any(node.op_type == "PagedAttention" for node in prepared.model.graph.node):
             raise DMLError(
                 f"{config.file('model.decoder')}: paged attention is not supported; build the folder without "
@@ -106,7 +110,7 @@ class Decoder:
             for index, name in enumerate(node.input[3:5])
         }
         self.memory = CacheMemory(prepared.device.context)
-        #: Compiled layout changes of caches.
+        #: Compiled graphs that transform caches.
         self.layouts: Recent[Any, Any] = Recent(_MOST_LAYOUTS)
         #: Whether attention can write every cache in the buffer of the past.
         self.can_share = bool(self.cache) and all(writers.get(item.past) == item.present for item in self.cache)
@@ -132,7 +136,10 @@ class Decoder:
                 width = size // 2 if past in narrow and isinstance(size, int) else size
                 count, each = (sizes[1] or heads, sizes[3] or width) if len(sizes) == 4 else (None, None)
                 if not (isinstance(count, int) and isinstance(each, int) and min(count, each) > 0):
-                    raise DMLError(f"{past}: heads and their size are not in genai_config.json: {count}, {each}")
+                    raise DMLError(
+                        f"{past}: neither its shape nor genai_config.json gives the number and size of its heads, "
+                        f"found {count} and {each}"
+                    )
                 try:
                     data_type_of(stored_dtype(self.types[past]))
                 except DMLError:
@@ -141,7 +148,8 @@ class Decoder:
         return found
 
     def room(self, positions: int, limit: int) -> int:
-        """Return the length of a shared cache for ``positions``, at most ``limit``.
+        """Return the number of positions to allocate for a shared cache that must hold ``positions``, and never more
+        than ``limit``.
 
         The limit is rounded up, so that most generations with another limit use the same plan.
         """
@@ -150,7 +158,8 @@ class Decoder:
         return min(most, max(_FIRST_ROOM, _power_of_two(positions)))
 
     def numbers(self, role: str, prompt: PaddedPrompt, start: int, end: int, room: int) -> npt.NDArray[Any]:
-        """Return the input for a role in _LENGTHS, for positions from start to end. room: the mask's length."""
+        """Return the input for a role in _LENGTHS, for positions from start to end. room: number of positions in the
+        cache, which is the mask's length."""
         dtype = self.types[self.lengths[role]]
         if role == "attention_mask":
             positions = np.arange(room)
@@ -185,8 +194,8 @@ class DecoderState:
         self.outputs: dict[str, Any] = {}
 
     def pad(self, ends: npt.NDArray[np.int64], length: int) -> None:
-        """Announce that the next tokens are a first prompt of ``length`` positions, of which each row uses its first
-        ``ends``.
+        """Announce that the next tokens are the first prompt, ``length`` positions long. ends: number of positions that
+        each row uses; the others are padding.
 
         Raises DMLError if the decoder cannot ignore the other positions.
         """
@@ -210,7 +219,8 @@ class DecoderState:
         return logits
 
     def _last_tokens(self, logits: DeviceArray, count: int, before: DeviceArray | None) -> DeviceArray:
-        """Return each row's logits at its last token among the padded prompt's positions so far, {rows, 1, vocabulary}.
+        """Return the logits at each row's last token that is not padding, among the positions run so far: {rows, 1,
+        vocabulary}.
 
         logits: of the last ``count`` positions. before: the result for the positions before them.
         """
@@ -278,8 +288,8 @@ class DecoderState:
             self._cache = arrays
 
     def rewind(self, length: int) -> None:
-        """Discard the positions starting at ``length``, and those whose tokens must run again for the logits after it:
-        the last one, or a padded prompt."""
+        """Discard the positions starting at ``length``, and earlier ones whose tokens must run again to compute the
+        logits there: the last one, or all of a padded prompt."""
         if length <= self._prompt.length:
             self._prompt = self._prompt.first(length) if length else self._unpadded
             length = 0
@@ -294,7 +304,7 @@ class DecoderState:
             self._cache |= self._laid_out(longer, self.length, self._first)
 
     def _first(self, past: Tensor) -> Tensor:
-        """Return the positions that are kept."""
+        """Return the cache's first ``length`` positions, which are kept."""
         return op.slice_(past, (0,) * 4, (*past.sizes[:_POSITIONS], self.length, past.sizes[3]))
 
     def reorder(self, rows: Sequence[int]) -> None:

@@ -28,7 +28,7 @@ class AudioEncoder:
         file = config.file("model.encoder")
         self.features = str(config.section("model.encoder.inputs").get("audio_features", "audio_features"))
         if self.features not in prepared.inputs:
-            raise DMLError(f"{file}: has no {self.features!r}; it has {', '.join(prepared.inputs)}")
+            raise DMLError(f"{file}: has no input {self.features!r}; it has {', '.join(prepared.inputs)}")
         (entry,) = (item for item in prepared.model.graph.input if item.name == self.features)
         self.dtype = dtype_of(entry.type.tensor_type.elem_type)
         outputs, taken = prepared.outputs, decoder.prepared.inputs

@@ -199,7 +199,7 @@ class Generator:
         """Replace the scores of the next tokens. Raises DMLError before they are computed."""
         if self._logits is None:
             raise DMLError(
-                "Generator.set_logits: there are none; append_tokens or get_logits computes them",
+                "Generator.set_logits: there are no logits yet; append_tokens or get_logits computes them",
                 HRESULT.DXGI_ERROR_INVALID_CALL,
             )
         shape = (self._rows, 1, self._logits.shape[-1])

@@ -1,4 +1,4 @@
-"""Names of onnxruntime-genai without a counterpart here: using one raises a DMLError that says why."""
+"""Names of onnxruntime-genai that this package does not support: using one raises a DMLError that says why."""
 
 from dml.frontends.refusals import by_name, refusing
 

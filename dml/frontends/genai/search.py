@@ -47,8 +47,8 @@ class Search(ABC):
 
     @abstractmethod
     def step(self, logits: DeviceArray) -> Sequence[int] | None:
-        """Choose and append the next tokens; return the row that each row now continues, or None if each continues
-        itself."""
+        """Choose and append the next tokens. Return, for each row, the index of the row whose sequence it now
+        continues; None if each row continues its own."""
 
     @abstractmethod
     def result(self, index: int) -> npt.NDArray[np.int32]:
@@ -102,7 +102,7 @@ class TokenSearch(Search):
         ])  # fmt: skip
 
     def _shares(self, best: Best) -> npt.NDArray[np.float64]:
-        """Return probabilities of the best tokens: relative to each other with top_k, else to all tokens."""
+        """Return the probabilities of the best tokens: among themselves with top_k, else among all tokens."""
         scores = best.scores.astype(np.float64)
         weights = np.exp((scores - scores[:, :1]) / self._options.temperature)
         total = weights.sum(1, keepdims=True) if self._options.top_k else best.mass.astype(np.float64)

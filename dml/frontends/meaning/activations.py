@@ -29,8 +29,8 @@ class Activation(NamedTuple):
 def _of(
     operation: str, fixed: Mapping[str, float] | None = None, **parameters: float | tuple[str, float]
 ) -> Activation:
-    """Return an activation by its operation's name. parameters: defaults, with the parameter's name in ONNX if it is
-    another one."""
+    """Return the activation of an operation. parameters: their defaults, each with the parameter's name in ONNX if that
+    differs."""
     descriptor = getattr(act, f"DML_ACTIVATION_{operation.upper()}_OPERATOR_DESC")
     named = {name: given if isinstance(given, tuple) else (name, given) for name, given in parameters.items()}
     return Activation(getattr(op, operation), descriptor, named, fixed or {})

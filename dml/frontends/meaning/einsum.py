@@ -12,7 +12,8 @@ _Value = TypeVar("_Value")
 
 
 class EinsumOperations(NamedTuple, Generic[_Value]):
-    """A format's operations on its values. total: sums over axes and removes them. matmul: of rank 3."""
+    """A format's operations on its values. total: sums over axes, which it removes. matmul: multiplies batches of
+    matrices, of rank 3."""
 
     sizes: Callable[[_Value], Sequence[int]]
     total: Callable[[_Value, list[int]], _Value]

@@ -15,7 +15,7 @@ from dml.frontends.meaning.casts import as_type
 from dml.graph.builder import Tensor
 
 _CUBIC = -0.75
-#: The index of a neighbour (an integer as FLOAT32, inside the image), and its weight if any.
+#: A neighbouring element of a sampling point: its index inside the image, as FLOAT32, and its weight (None: 1).
 Neighbour = tuple[Tensor, Tensor | None]
 
 

@@ -17,11 +17,11 @@ from dml.tensors import data_type_of
 
 #: Bytes of the products of elements that are in memory at once.
 PRODUCT_BYTES = 128 << 20
-#: Bits of an exponent that matter: a base other than 0, 1 and -1 overflows 64 bits before.
+#: Number of low bits of an exponent to use: with larger exponents, every base except 0, 1 and -1 overflows 64 bits.
 _EXPONENT_BITS = 6
 
 
-#: Functions that do not change integers, by the kind of data type.
+#: Functions that return integers unchanged, by the kind of data type.
 _UNCHANGED: dict[str, tuple[Callable[..., Tensor], ...]] = {
     "i": (op.floor, op.ceil, op.round_),
     "u": (op.floor, op.ceil, op.round_, op.absolute),

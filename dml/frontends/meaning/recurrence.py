@@ -59,11 +59,7 @@ class RecurrentLayer:
     @property
     def options(self) -> dict[str, Any]:
         """The attributes that the three operators share."""
-        return {
-            "activations": self.activations,
-            "direction": self.direction,
-            "steps_together": self.steps_together,
-        }
+        return {"activations": self.activations, "direction": self.direction, "steps_together": self.steps_together}
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
@@ -128,7 +124,7 @@ def lstm(
     peephole: Tensor | None = None,
     input_forget: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the sequence, the last state and the last cell. peephole {D, 3 * H}: i o f."""
+    """Return the sequence, the last state and the last cell. peephole {D, 3 * H}: of the gates i, o and f."""
     sequence, last, cell = op.lstm(
         *layer.tensors,
         _as4_if(initial_cell),
@@ -146,8 +142,8 @@ def lstm(
 
 @dataclass(frozen=True)
 class _Direction:
-    """One direction, with its input in the order of the steps. projected {S, B, gates * H}: x times the weights, plus
-    the bias."""
+    """One direction of a layer. projected {S, B, gates * H}: x times the weights, plus the bias, with the steps in the
+    order in which this direction runs them."""
 
     layer: RecurrentLayer
     projected: Tensor

@@ -109,7 +109,8 @@ def nearest_elements(axis: ResizedAxis, rounding: str) -> npt.NDArray[np.int64]:
 
 
 def repeats(axis: ResizedAxis, rounding: str) -> int | None:
-    """Return how often "nearest" repeats each element consecutively; None if that does not describe the result."""
+    """Return how many times mode "nearest" repeats each element; None if the result is not a repetition of every
+    element."""
     if axis.size == 0 or axis.output % axis.size or axis.mode == "tf_crop_and_resize":
         return None
     times = axis.output // axis.size
@@ -245,8 +246,8 @@ def _weighted(x: Tensor, dimension: int, matrix: _Array) -> Tensor:
 
 
 def _bands(matrix: _Array) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the first input element of each band of outputs, and the number of elements that covers every band's
-    weights."""
+    """Return the first input element that each band of outputs uses, and a number of elements from there that covers
+    the nonzero weights of every band."""
     output, size = matrix.shape
     used = [np.flatnonzero(matrix[start : start + _BAND].any(0)) for start in range(0, output, _BAND)]
     ranges = [(found[0], found[-1] + 1) if found.size else (0, 1) for found in used]

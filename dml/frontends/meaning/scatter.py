@@ -1,8 +1,8 @@
 """Scatters that DirectML lacks: with fewer updates than elements, or with updates reduced into the elements.
 
-Few updates are reduced by comparing every row with every index, many in their order, in each column or in spans of it.
-Very many of few columns are sorted by index first; then a scan within equal indices reduces them, and the last of each
-index writes the result.
+A few updates are reduced by comparing every row with every index. Many are reduced one after the other within each
+column, or within parts of a column (spans). Very many of few columns are sorted by index first; then a scan over each
+run of equal indices reduces them, and the run's last element is the result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ORDERED = tuple(
 )
 #: Maximum number of comparisons of rows with indices.
 _PAIRS = 2**20
-#: Maximum updates of a column to reduce one after the other if the columns do not fill a device.
+#: Maximum number of a column's updates that are reduced one after the other, where the columns do not fill a device.
 _SPAN = 2**14
 #: Number of columns that fill a device.
 _COLUMNS = 64
@@ -166,7 +166,8 @@ def _compared(
 
 
 def _spans(x: Tensor, updates: Tensor) -> int | None:
-    """Return how many spans of each column are reduced in order, side by side; None if updates are sorted."""
+    """Return the number of spans into which each column's updates are divided, to be reduced in parallel; None if
+    updates are to be sorted instead."""
     if x.data_type not in _ORDERED:
         return None
     spans = -(-updates.sizes[0] // _SPAN)

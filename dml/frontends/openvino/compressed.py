@@ -112,7 +112,8 @@ class Compressed:
         return parts
 
     def _constants(self, graph: Builder) -> tuple[Tensor, Tensor | None]:
-        """Return the bytes and the scales, one node each for all readers: a file's bytes are read once."""
+        """Return the tensors of the bytes and of the scales. All readers share these two constant nodes, so that the
+        file's bytes are read once."""
         if not self._bytes:
             self._bytes.append(graph.constant(self.data))
         if self._scales is None and self.scale is not None:

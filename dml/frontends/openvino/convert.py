@@ -82,8 +82,7 @@ class IrContext:
     def tensor(self, index: int, *, least: int = 0) -> Tensor:
         """Return an input as a tensor of the graph. least: the minimum rank."""
         found = self.as_tensor(self.value(index))
-        if found.rank < least:
-            raise self.error(f"input {index} must have at least rank {least}, found sizes {found.sizes}")
+        self.check(found.rank >= least, f"input {index} must have at least rank {least}, found sizes {found.sizes}")
         return found
 
     def as_tensor(self, value: IrValue) -> Tensor:
@@ -108,8 +107,7 @@ class IrContext:
     def single(self, index: int) -> Any:
         """Return the first number of a constant input. Raises DMLError if the input is empty."""
         numbers = np.ravel(self.known(index))
-        if not numbers.size:
-            raise self.error(f"input {index} must hold a number, found an empty constant")
+        self.check(numbers.size > 0, f"input {index} must hold a number, found an empty constant")
         return numbers[0]
 
     def integer(self, index: int) -> int:
@@ -130,14 +128,12 @@ class IrContext:
     def each(self, name: str, count: int, default: int) -> list[int]:
         """Return an attribute of ``count`` integers; if the attribute is absent or empty, each is the default."""
         found = self.layer.integers(name) or [default] * count
-        if len(found) != count:
-            raise self.error(f"attribute {name} must have {count} items, found {found}")
+        self.check(len(found) == count, f"attribute {name} must have {count} items, found {found}")
         return found
 
     def stored(self, index: int) -> Any:
-        """Return an input's value; a constant that stays compressed as such."""
-        if index >= len(self.given):
-            raise self.error(f"input {index} is missing")
+        """Return an input's value. A constant that stays compressed is returned in its compressed form."""
+        self.check(index < len(self.given), f"input {index} is missing")
         return self.given[index]
 
     def value(self, index: int) -> IrValue:
@@ -163,6 +159,11 @@ class IrContext:
         """Cast the value to the data type of an output."""
         return as_type(value, device_type(self.layer.outputs[index].dtype))
 
+    def check(self, holds: bool, rule: str) -> None:
+        """Raise DMLError with the rule and the value that was found, unless the rule holds."""
+        if not holds:
+            raise self.error(rule)
+
     def error(self, message: str, hresult: HRESULT = HRESULT.E_INVALIDARG) -> DMLError:
         error = DMLError(message, hresult)
         error.at(str(self.layer), "model")
@@ -170,8 +171,8 @@ class IrContext:
 
 
 class BuiltNetwork:
-    """A network in a graph: its outputs by name (for a late output, its rows), and its Parameter and Result layers by
-    the same names.
+    """A network that was put into a graph. outputs: by name; of a late output (see ``LateIrValue``), all rows.
+    parameters, results: the layers of inputs and outputs, by the same names.
 
     late: name of an output with a computed number of rows -> name of the output with their count, and whether they are
     transposed. nodes: layer -> the numbers of its nodes in the Builder.
@@ -251,7 +252,7 @@ def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -
 
     def parameter(context: IrContext) -> IrValue:
         if context.layer.id not in given:
-            raise context.error("nothing outside gives its value")
+            raise context.error("it is a parameter of a body, to which the layer gives no value")
         return given[context.layer.id]
 
     def result(context: IrContext) -> None:

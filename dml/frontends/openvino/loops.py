@@ -17,7 +17,7 @@ def stopped_by_data(network: Network) -> set[IrLayer]:
 
 
 def _data(network: Network, given: AbstractSet[int]) -> set[IrLayer]:
-    """Return the layers whose values depend on those of the given parameters. Shapes do not."""
+    """Return the layers whose values depend on the values of the given parameters; a ShapeOf depends only on sizes."""
     found: set[IrLayer] = set()
     for layer in network.layers:
         if layer.id in given or (layer.type != "ShapeOf" and any(source in found for source, _ in layer.inputs)):

@@ -43,5 +43,5 @@ def resolve_sizes(network: Network) -> None:
 
 
 def _opened(network: Network) -> Network:
-    """Return the network of a body in which all sizes of its parameters are dynamic."""
+    """Return the network of a body, with all sizes of its parameters made dynamic."""
     return reshaped(network, {name: (-1,) * len(item.outputs[0].sizes) for name, item in network.parameters.items()})

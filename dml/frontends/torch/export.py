@@ -67,7 +67,8 @@ def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 @contextmanager
 def _listed_once() -> Iterator[None]:
-    """Let PyTorch list its composite operators once: it would do so for each namespace of operators, twice."""
+    """Make PyTorch list its composite operators only once. Otherwise it lists them twice for each namespace of
+    operators, which is slow."""
     from torch._export import utils
 
     getattr(utils, "_materialize_cpp_cia_ops", lambda: None)()
@@ -178,9 +179,9 @@ _CHECKS = {
 _ATTENTION = {torch.ops.aten.scaled_dot_product_attention.default}
 
 
-class _Words:
-    """Tells which nodes of an exported program ONNX can express, except those with random numbers, which ONNX's
-    operators draw from generators of their own."""
+class _ExpressibleNodes:
+    """Tells which nodes of an exported program ONNX can express. Nodes that draw random numbers are left out, since
+    ONNX's operators would draw other numbers."""
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: fx.Node) -> bool:
         if node.op != "call_function":
@@ -218,7 +219,7 @@ def _prepared_once(opset: int) -> Iterator[None]:
         unchanged = copy.copy(program)  # the exporter changes its graph
         unchanged._graph_module = copy.deepcopy(program.graph_module)
         for node, copied in zip(program.graph.nodes, unchanged.graph.nodes, strict=True):
-            copied.name = node.name  # where it is also a name of Python's, such as "input", the copy has another
+            copied.name = node.name  # copying renames nodes whose names are Python built-ins, such as "input"
         return unchanged
 
     registry = staticmethod(lambda *_, **__: kept)
@@ -231,7 +232,7 @@ def _prepared_once(opset: int) -> Iterator[None]:
 
 @cache
 def _exporters_table(opset: int) -> frozenset[Any] | None:
-    """Return PyTorch's operators that the exporter decomposes; None where this version of PyTorch does not tell."""
+    """Return PyTorch's operators that the exporter decomposes; None if this version of PyTorch has no such table."""
     try:
         from torch.onnx._internal.exporter import _decomp
 
@@ -283,7 +284,7 @@ def parts(program: ExportedProgram) -> tuple[fx.GraphModule, list[str], list[str
             module.graph.erase_node(node)
     module.graph.eliminate_dead_code()
     # For one operator, transfers to the device would cost more than they save.
-    partitioner = CapabilityBasedPartitioner(module, _Words(), allows_single_node_partition=False)
+    partitioner = CapabilityBasedPartitioner(module, _ExpressibleNodes(), allows_single_node_partition=False)
     fused = partitioner.partition_and_fuse()
     names = [str(node.target) for node in fused.graph.find_nodes(op="call_module")]
     left = sorted({str(node.target) for node in fused.graph.nodes if isinstance(node.target, OpOverload)})

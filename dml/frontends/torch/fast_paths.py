@@ -257,8 +257,8 @@ def _scatter_legacy(x: Tensor, dim: int, index: Tensor, source: Any, *, reduce: 
 
 
 def _aligned_corners(operator: Any) -> Callable[..., Any]:
-    """Return the operator by output sizes if corners are aligned: PyTorch then ignores scale factors, ONNX does not.
-    Bytes are rounded; the exporter's Resize truncates them."""
+    """Return a decomposition that resizes by output sizes if corners are aligned, because PyTorch then ignores scale
+    factors and ONNX does not. It rounds bytes, which the exporter's Resize truncates."""
 
     def resized(x: Tensor, size: Any, align_corners: bool, scale_factors: Sequence[float] | None = None) -> Any:
         if x.dtype == torch.uint8:
@@ -323,7 +323,8 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 
 def _in_float32(operator: Any) -> Callable[..., Any]:
-    """Return the operator for half precision, of which the exporter returns a FLOAT32 result."""
+    """Return a decomposition for half precision: computed in FLOAT32 and converted back, because the exporter's result
+    would be FLOAT32."""
 
     def reduced(x: Tensor, *arguments: Any, dtype: torch.dtype | None = None, **named: Any) -> Any:
         if dtype is not None or x.dtype not in _HALVES:
@@ -334,8 +335,8 @@ def _in_float32(operator: Any) -> Callable[..., Any]:
 
 
 def _extremum(operator: Any) -> Callable[..., Any]:
-    """Return the operator over all dimensions if none are named, since the exporter requires names, and in FLOAT32 as
-    above."""
+    """Return a decomposition that names all dimensions if the call names none, because the exporter requires names. It
+    computes half precision in FLOAT32, as ``_in_float32`` does."""
 
     def reduced(x: Tensor, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
         is_half = x.dtype in _HALVES
@@ -351,7 +352,8 @@ def _scatter_reduce(
 ) -> Tensor:
     """scatter_reduce by means, and by extrema without self.
 
-    The exporter replaces elements instead of their mean, and starts extrema at the type's finite limits.
+    The exporter would replace elements by means instead of including them, and it starts extrema at the type's finite
+    limits.
     """
     if reduce == "mean":
         source = source[tuple(map(slice, index.shape))]

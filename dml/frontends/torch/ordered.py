@@ -1,4 +1,5 @@
-"""Decompositions of operators that ONNX lacks: orders, running products, and pairs of elements."""
+"""Decompositions of operators that ONNX lacks: sorting and searching, running products, and functions of two
+elements."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def _running_product(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -
 
 
 def _without_nan(operator: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return a maximum or minimum that ignores a NaN beside a number."""
+    """Return a maximum or minimum that ignores a NaN if the other operand is a number."""
 
     def extremum(a: Tensor, b: Tensor) -> Tensor:
         found = operator(a, b)

@@ -114,7 +114,8 @@ class WeightedModels:
         return model.run(arguments)
 
     def _other(self, arguments: Sequence[Any]) -> WeightedModel:
-        """Return a model with new weights, in place of one whose weights are gone or of the least recent of many."""
+        """Return a model for new weights. It is an old one with its weights replaced if the old weights no longer
+        exist, or if there are _MOST_SETS models already: then the least recently used."""
         old = next((key for key in self._models if any(weight() is None for weight in key)), None)
         if old is None:
             if len(self._models) < _MOST_SETS:

@@ -77,10 +77,10 @@ class MLGraphBuilder(
     def constant(
         self, what: MLOperandDescriptor | MLTensor | str, value: npt.ArrayLike | bytes | None = None
     ) -> MLOperand:
-        """Return an operand whose elements the graph holds.
+        """Return an operand with constant elements.
 
-        what, value: a descriptor and data as for ``MLContext.write_tensor``, which is copied; a data type and one
-        number, which is cast; or only a tensor made by ``MLContext.create_constant_tensor``.
+        what, value: a descriptor and data as for ``MLContext.write_tensor``, which are copied; or a data type and one
+        number, which is cast to it; or only a tensor that ``MLContext.create_constant_tensor`` returned.
         """
         self.require_open("constant")
         where = "MLGraphBuilder.constant"
@@ -120,7 +120,7 @@ class MLGraphBuilder(
         self.require_open("build")
         where = "MLGraphBuilder.build"
         if not outputs:
-            raise DMLError(f"{where}: needs an output")
+            raise DMLError(f"{where}: needs at least one output")
         for name, operand in outputs.items():
             if not name:
                 raise DMLError(f"{where}: an output's name must not be empty")

@@ -93,7 +93,7 @@ class OperationStep:
     def numbers(
         self, field: str, given: Sequence[int] | None, default: Sequence[int], lowest: int = 0
     ) -> tuple[int, ...]:
-        """Return an option with as many unsigned numbers as its default."""
+        """Return a list option as unsigned numbers: ``given``, which must be as long as ``default``, or the default."""
         values = tuple(default if given is None else given)
         self.require(len(values) == len(default), f"{field} takes {len(default)} numbers, found {values}")
         return self.unsigned(field, values, lowest)

@@ -59,6 +59,6 @@ def _flat_sizes(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _batched(x: Tensor, batch: tuple[int, ...]) -> Tensor:
-    """Broadcast the matrices to the batch."""
+    """Return the matrices broadcast to the batch sizes."""
     whole = x.broadcast((*batch, *x.sizes[-2:]))
     return whole if len(batch) <= 2 else whole.reshape(*_flat_sizes(whole.sizes))

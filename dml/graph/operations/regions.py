@@ -35,7 +35,8 @@ def roi_align(
     """Sample each region {x1, y1, x2, y2}, of the image given by its batch index, to height x width means.
 
     x: {N, C, H, W}. roi: {regions, 4}. batch_indices: {regions}. Result: {regions, C, height, width}. By default, each
-    output is the mean of linear samples, one per pixel, up to 128; pixel centres are at halves.
+    output is the mean of linearly interpolated samples, one per pixel that it covers and at most 128; pixel centres are
+    at halves.
     """
     regions = x.builder.like(roi, x)
     sizes = (regions.sizes[-2] if regions.rank > 1 else 0, sizes_of("roi_align", x, 4)[1], height, width)

@@ -116,7 +116,7 @@ def test_nothing_is_bound(device, write, tmp_path):
     [
         (dispatch(x=shaped("a", 9, 2)), r"commands\[0\]\.bindings\.x: float32 of shape \(9, 2\) ends at byte 72"),
         (dispatch(x=shaped("a", 3)), r"commands\[0\]: input 'x': takes arrays of rank 2"),
-        (dispatch(w="a"), r"the model has no 'w'; there are x, z, y"),
+        (dispatch(w="a"), r"the model has no input or output 'w'; it has x, z, y"),
         (dispatch(x=["a", "b"]), r"bindings\.x: takes 1 resource, found 2"),
         (dispatch(y=shaped("c", 1, 2)), r"its shape is \(1, 2\), the model makes \(2, 2\)"),
         (dispatch(x="later"), r"bindings\.x: is deferred, and no model has written to it"),

@@ -186,7 +186,7 @@ WRONG = [
     ({}, [dispatch("add", **BOUND, CTensor="A")], r"^commands\[0\]: bindings\.CTensor: there is no bind point"),
     ({}, [dispatch("add", ATensor="A", OutputTensor="Out")], r"commands\[0\]: .*BTensor: a buffer must be bound"),
     ({}, [dispatch("add", **{**BOUND, "ATensor": ["A", "B"]})], r"ATensor: takes 1 resources, found 2"),
-    ({}, [dispatch("add", **{**BOUND, "ATensor": {"name": "A", "elementOffset": 9}})], "ends at byte 36 of a resource"),
+    ({}, [dispatch("add", **{**BOUND, "ATensor": {"name": "A", "elementOffset": 9}})], "ends at byte 36, beyond"),
     ({}, [dispatch("add", **{**BOUND, "ATensor": {"name": "A", "elementOffset": 1}})], "multiple of 16"),
     ({}, [dispatch("add", **{**BOUND, "ATensor": 5})], r"bindings\.ATensor: must be an object"),
     ({}, [{"type": "dispatch", "dispatchable": "add"}], r"commands\[0\]: needs a member 'bindings'"),

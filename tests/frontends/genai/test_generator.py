@@ -34,7 +34,7 @@ def model(folder: Path, device: dml.Device) -> og.Model:
 
 
 class NoPatterns(dict[Any, PlanPatterns]):
-    """Patterns that are forgotten immediately."""
+    """A table of PlanPatterns that stores nothing: each look-up returns an empty one."""
 
     def setdefault(self, key: Any, default: Any = None) -> PlanPatterns:
         return PlanPatterns()
@@ -457,7 +457,7 @@ def test_logits_can_be_replaced(model: og.Model) -> None:
     generation.set_logits(scores)
     generation.generate_next_token()
     assert list(generation.get_next_tokens()) == [42]
-    with pytest.raises(dml.DMLError, match="set_logits: there are none"):
+    with pytest.raises(dml.DMLError, match="set_logits: there are no logits yet"):
         generation.set_logits(scores)
 
 
@@ -566,7 +566,7 @@ def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device
         ({"context_length": "long"}, "context_length must be an integer from 1 to 2147483647, found 'long'"),
         ({"encoder": {"filename": "encoder.onnx"}}, r"encoder\.onnx: no such file"),
         ({"embedding": {"filename": "embedding.onnx"}}, "has embedding; supported are decoders"),
-        ({"decoder": {"inputs": {"input_ids": "words"}}}, "has no 'words'; it has input_ids"),
+        ({"decoder": {"inputs": {"input_ids": "words"}}}, "has no input 'words'; it has input_ids"),
     ]:
         config = og.Config(folder)
         config.overlay(json.dumps({"model": change}))
@@ -574,7 +574,7 @@ def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device
             og.Model(config, device=device)
     config = og.Config(folder)
     config.overlay(json.dumps({"model": {"eos_token_id": [2, 2**40]}}))
-    with pytest.raises(dml.DMLError, match="eos_token_id must be a token id or several"):
+    with pytest.raises(dml.DMLError, match="eos_token_id must be a token id or a list of token ids"):
         generator(og.Model(config, device=device))
 
 

@@ -189,7 +189,7 @@ def test_unusable_audio(model: og.Model, weights: tuple[Path, SpeechWeights], tm
     with pytest.raises(dml.DMLError, match="model type 'llama' takes text alone"):
         og.Model(tmp_path, device=device).create_multimodal_processor()
     for change, message in [
-        ({"encoder": {"inputs": {"audio_features": "sound"}}}, "has no 'sound'; it has audio_features"),
+        ({"encoder": {"inputs": {"audio_features": "sound"}}}, "has no input 'sound'; it has audio_features"),
         ({"decoder": {"inputs": {"cross_past_key_names": "a%d", "cross_past_value_names": "b%d"}}},
          "is an input of the decoder"),
         ({"vision": {"filename": "vision.onnx"}}, "has vision; supported are decoders"),

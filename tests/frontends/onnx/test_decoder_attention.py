@@ -239,7 +239,8 @@ def test_sparse_attention(device: dml.Device, steps: int, past: int, rotary: int
 
 
 def phi_layouts(blocks: int) -> Array:
-    """Return Phi-3-small's eight layouts {8, blocks, blocks}: 16 local blocks, and every eighth one, in turn."""
+    """Return Phi-3-small's eight layouts {8, blocks, blocks}: each head sees 16 local blocks and every eighth block,
+    starting at a different one."""
     own, keys = np.arange(blocks)[:, None], np.arange(blocks)
     every = [(keys + head + 1) % 8 == 0 for head in range(8)]
     return np.stack([(keys <= own) & ((own - keys < 16) | vertical) for vertical in every])

@@ -177,7 +177,7 @@ def test_mixtures_of_few_bits(
     device: dml.Device, tokens: int, bits: tuple[int, int], block: int, zeros: bool, kind: tuple[str, int, bool],
     constant: bool, seed: int, mix: bool,
 ) -> None:  # fmt: skip
-    """Scales per row and per block, zero points packed along either axis, another number of bits for fc2."""
+    """Cases: scales per row or per block, zero points packed along either axis, and another number of bits for fc2."""
     rng, many, sizes = np.random.default_rng(seed), 4, (32, 16)
     inputs, options, rows = case(rng, tokens, many, 2, sizes, kind, True)
     inputs["mix"] = rng.uniform(0, 1, (tokens, many)).astype(FLOAT) if mix else None

@@ -125,8 +125,8 @@ def test_refused_gathers(device: dml.Device) -> None:
     inputs = {"data": np.zeros((3, 16), np.uint8), "indices": np.array([0]), "scales": np.zeros((3, 2), FLOAT)}
     for attributes, message in (
         ({"bits": 5}, "attribute 'bits' must be 2, 4 or 8, found 5"),
-        ({"gather_axis": 1}, "gather_axis must not be the last one of uint8"),
-        ({"gather_axis": 1, "bits": 8}, "gather_axis must not be the last one of uint8"),
+        ({"gather_axis": 1}, "gather_axis must not be the last axis of uint8 data"),
+        ({"gather_axis": 1, "bits": 8}, "gather_axis must not be the last axis of uint8 data"),
         ({}, r"scales must have shape \(3, 1\), found \(3, 2\)"),
     ):
         model, given_ = node_model("GatherBlockQuantized", inputs, {"y": (2, FLOAT)}, block_size=32, **attributes)

@@ -128,16 +128,16 @@ def test_where_twice_as_much_is_too_much_it_is_as_much_as_needed(
 
     monkeypatch.setattr(Context, "take", scarce)
     memory = WorkingMemory(device.context)
-    with memory.workplace() as first:
+    with memory.working_set() as first:
         assert first.buffer(100_000).size == 100_000
-    with memory.workplace() as second:
+    with memory.working_set() as second:
         assert second.buffer(50_000).size == 100_000
         assert second.buffer(70_000).size == 70_000
-    with memory.workplace() as third:
+    with memory.working_set() as third:
         assert third.buffer(120_000).size == 120_000
-    with memory.workplace() as fourth, pytest.raises(dml.DMLError, match="none left"):
+    with memory.working_set() as fourth, pytest.raises(dml.DMLError, match="none left"):
         fourth.buffer(160_000)
     monkeypatch.undo()
-    with memory.workplace() as fifth:
+    with memory.working_set() as fifth:
         assert fifth.buffer(130_000).size == 240_000
         assert fifth.buffer(10_000).size == 10_000

@@ -253,7 +253,7 @@ def test_wrong_sizes_are_named(device: dml.Device, change: dict[str, Any], messa
     "attributes, message",
     [
         ({"activations": ["Sine", "Tanh"]}, "is not one of"),
-        ({"activations": ["Tanh"]}, "activations must be 2"),
+        ({"activations": ["Tanh"]}, "activations must have 2 names"),
         ({"direction": "sideways"}, "direction must be"),
         ({"hidden_size": 5}, "hidden_size must be 4"),
         ({"layout": 2}, "'layout' must be at most 1, found 2"),

@@ -79,7 +79,7 @@ WRONG: dict[str, tuple[str, int, Mapping[str, Any], Mapping[str, Any], str]] = {
                             r"resizing 6 elements to 16777216 takes more than 67108864 weights"),
     "no spatial dimension": ("GlobalMaxPool", 1, {"x": ONE[0]}, {}, "input 0 must have at least rank 3"),
     "an average of none": ("GlobalAveragePool", 1, {"x": ONE}, {}, "input 0 must have at least rank 3"),
-    "bits of another width": ("BitCast", 26, {"x": ONE}, {"to": 7}, "bits of float32 cannot be those of int64"),
+    "bits of another width": ("BitCast", 26, {"x": ONE}, {"to": 7}, "bits of float32 cannot be read as int64"),
     "blocks of negative size": ("QuantizeLinear", 21, {"x": ONE, "s": np.ones((0, 2), np.float32)}, {"block_size": -1},
                                 "attribute 'block_size' must be at least 0, found -1"),
     "negative sizes": ("Expand", 13, {"x": ONE[:1, :1], "shape": np.array([2, -5])}, {},

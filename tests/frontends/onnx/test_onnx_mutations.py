@@ -106,7 +106,7 @@ def map_nodes(device: dml.Device, model: Any, given: Arrays) -> None:
     if unmapped(checked, opsets_in(checked)):
         return
     trace = Trace(device, {})
-    trace.feeds = None  # so that no node runs to find a value
+    trace.feeds = None  # so that no part of the graph has to run on the device to compute a value
     items = {name: trace.input(name, array.shape, array.dtype) for name, array in given.items()}
     trace.graph(
         GraphFacts.of(checked.graph), items, {standard(entry.domain): entry.version for entry in checked.opset_import}

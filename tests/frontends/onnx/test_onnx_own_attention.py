@@ -91,7 +91,7 @@ def test_attention(
     device: dml.Device, heads: tuple[int, int], steps: int, others: int, past: int, rank: int,
     sizes: tuple[int, int], mask: str, is_causal: bool, dtype: Any, scale: float | None,
 ) -> None:  # fmt: skip
-    """others: keys beyond the query's own steps."""
+    """others: number of keys in addition to one per query."""
     rng = np.random.default_rng(steps + past)
     (count, key_heads), (size, value_size), batch, new = heads, sizes, 2, steps + others
 

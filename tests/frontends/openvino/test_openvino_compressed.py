@@ -117,7 +117,8 @@ def test_numbers_of_four_bits_reshaped_first(device, tmp_path, kind, wanted, siz
 
 
 def test_operations_that_do_not_stay_compressed(device, tmp_path):
-    """A fractional zero point, one outside of the numbers' range, a second scale, and a scale across groups."""
+    """Constants do not stay compressed with a fractional zero point, a zero point outside of the numbers' range, two
+    scales, or a scale that differs within a group."""
     w = o.convert(held("u4", 40, 64), "f32")
     first = o.multiply(o.subtract(w, np.float32(7.5)), scales(40, 1, dtype=np.float32))
     second = o.multiply(o.multiply(o.subtract(w, np.float32(30)), np.float32(0.25)), scales(1, 64, dtype=np.float32))

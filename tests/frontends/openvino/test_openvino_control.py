@@ -167,7 +167,7 @@ def test_refused_loops(device, tmp_path):
     ov.save_model(ov.Model([o.result(node.get_iter_value(total.output(0), -1))], [x], "m"), str(path))
     text = path.read_text()
     for wrong, message in (
-        ('internal_layer_id="0"', "nothing outside gives its value"),
+        ('internal_layer_id="0"', "to which the layer gives no value"),
         ('external_port_id="2"', "its body reads input port 77, which the layer does not have"),
     ):
         path.write_text(text.replace(wrong, wrong.split('"')[0] + '"77"'))

@@ -222,7 +222,7 @@ def test_requests_keep_their_tensors(api: tuple[Any, str], path: Path) -> None:
 
 
 def test_results_outlive_the_next_run(api: tuple[Any, str], path: Path) -> None:
-    """Only the output tensors change."""
+    """A later run changes the values of output tensors, but not of results that an earlier run returned."""
     ov, name = api
     request = ov.compile_model(path, name).create_infer_request()
     first, tensor = request.infer([X, Z]), request.get_output_tensor(1)

@@ -226,7 +226,7 @@ def test_a_loop_of_as_many_iterations_as_an_input_says(device: dml.Device, tmp_p
 
 
 def test_a_loop_until_a_known_count_stays_on_the_device(device: dml.Device, tmp_path: Path) -> None:
-    """Its condition counts in a value of the loop's own, from a constant and a shape."""
+    """Its condition compares a counter, which starts at a constant and which only the loop changes, with a size."""
     x = o.parameter([1, 3], np.float32, name="x")
     node = o.loop(o.constant(np.array(20, np.int64)), o.constant(np.array(True)))
     state, count = o.parameter([1, 3], np.float32), o.parameter([1], np.int64)

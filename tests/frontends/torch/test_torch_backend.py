@@ -493,7 +493,7 @@ def test_elements_chosen_by_a_mask(compiled, monkeypatch):
 
 
 def test_branches_on_counted_sizes(compiled):
-    """Dynamo ends its graph at the branch; both sides compute what PyTorch does."""
+    """Dynamo ends its graph at the branch; the results of both branches are PyTorch's."""
 
     def model(x):
         found = x.nonzero()

@@ -220,7 +220,7 @@ def test_building(context):
     x = builder.input("x", VECTOR)
     y = builder.relu(x)
     wrong = HRESULT.E_INVALIDARG
-    refused(wrong, builder.build, {}, words="needs an output")
+    refused(wrong, builder.build, {}, words="needs at least one output")
     refused(wrong, builder.build, {"": y}, words="name")
     refused(wrong, builder.build, {"x": x}, words="'x' input")
     refused(wrong, MLGraphBuilder(context).build, {"y": y}, words="another builder")

@@ -76,7 +76,7 @@ def test_sums_are_exact(on_bytes, case, types, points):
 @pytest.mark.parametrize("types", [("INT8", "INT8"), ("UINT8", "INT8"), ("INT8", "UINT8"), ("UINT8", "UINT8")])
 @pytest.mark.parametrize("points", [(False, False), (True, True)])
 def test_cpu_drivers(seen_as, case, types, points):
-    """Of few positions."""
+    """CPU drivers multiply bytes only if the results have few positions."""
     device = seen_as(device_class=DeviceClass.CPU)
     inputs, attributes, sums = make(case, types, points)
     fields = {name: like(value) for name, value in inputs.items()}

@@ -30,7 +30,8 @@ FLAT = [
 ]
 
 
-#: Windows of one channel along one axis: as in a Fourier transform, apart, dense, dilated, down a column, in planes.
+#: Windows of one channel along one axis: overlapping as in a Fourier transform, side by side, one element apart,
+#: dilated, along a column, and along the rows of an image.
 LINES = [
     of(1, 1, 20, (1100,), (256,), strides=(64,)),
     of(1, 1, 9, (1, 130), (1, 40), strides=(1, 40)),

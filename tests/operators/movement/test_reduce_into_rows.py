@@ -1,4 +1,5 @@
-"""REDUCE_INTO_ROWS, our own operator: equal to NumPy's unbuffered ufuncs, its parts, and its rule."""
+"""REDUCE_INTO_ROWS, an operator of this package: values equal to NumPy's ufunc.at, tensors larger than a binding, and
+its rule."""
 
 from __future__ import annotations
 

@@ -35,11 +35,11 @@ def test_a_window_beyond_a_workgroup(device: dml.Device) -> None:
     [
         (
             pooling("MAX_POOLING1", "UINT8", 4096, OutputIndicesTensor="UINT32 1x1x1x1"),
-            "MAX_POOLING1_OPERATOR_DESC: a window of 16777216 elements, above this device's limit 7680000",
+            "MAX_POOLING1_OPERATOR_DESC: a window has 16777216 elements, above this device's limit 7680000",
         ),
         (
             pooling("LP_POOLING", "FLOAT32", 2048, P=3),
-            "LP_POOLING_OPERATOR_DESC: a window of 4194304 elements, above this device's limit 1536000",
+            "LP_POOLING_OPERATOR_DESC: a window has 4194304 elements, above this device's limit 1536000",
         ),
     ],
     ids=["indices", "a norm"],

@@ -36,8 +36,8 @@ def more_activations(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", [*REDUCING, *OTHERS])
 @pytest.mark.parametrize("kind", GATES)
 def test_every_function(device: dml.Device, kind: str, name: str, direction: str) -> None:
-    """The activation replaces every function, or only the last: otherwise logarithms would make the state grow,
-    and hardmax the errors."""
+    """The activation replaces every function. A logarithm or a hardmax replaces only the last one: as gates, logarithms
+    would make the state grow, and hardmax would magnify errors."""
     alone = "LOG" in name or "HARDMAX" in name
     functions = (*USUAL[kind][:-1], name) if alone else (name,) * FUNCTIONS[kind]
     check(device, Case(kind, (4, 3, 5, 9), direction, activations=functions * 2))

@@ -29,7 +29,8 @@ def test_linear(device, scales):
      ("round_prefer_floor", 2, 0.5, "INCREASING")],
 )  # fmt: skip
 def test_nearest(device, scales, nearest, version, shift, direction):
-    """RESAMPLE1 rounds halves up; half a pixel of offset and a direction give ONNX's other modes."""
+    """ONNX's nearest_mode round_prefer_ceil is RESAMPLE1's rounding; its other modes take an offset of half a pixel, a
+    direction of rounding, or both."""
     x = positive("FLOAT32", (2, 3, 8, 12))
     expected = resize(x, scales, mode="nearest", nearest_mode=nearest)
     a = tuple(0.5 + (shift if scale != 1 else 0) for scale in scales)

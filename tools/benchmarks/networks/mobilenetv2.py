@@ -14,7 +14,8 @@ GROUPS = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3,
 
 @dataclass
 class Layer:
-    """A convolution of a block. clipped: to 0 .. 6. adds_block: adds the input of its block."""
+    """A convolution of a block. clipped: whether its result is clipped to 0 .. 6. adds_block: whether it adds the input
+    of its block."""
 
     weights: np.ndarray
     bias: np.ndarray

@@ -8,8 +8,8 @@ import dml
 from dml.tuning.measuring import MeasuredOperator, compiled, keep_busy, seconds
 from roofline.work import Work
 
-#: RUNS: runs in the longer of the two submissions whose difference is measured. TIMES: measurements, whose median
-#: counts.
+#: RUNS: runs in the longer of the two submissions whose difference is measured. TIMES: number of measurements, of which
+#: the median is reported.
 RUNS, TIMES = 21, 7
 #: Seconds of work before measuring: an idle GPU lowers its clock.
 BUSY = 0.15

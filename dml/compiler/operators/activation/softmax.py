@@ -82,12 +82,7 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
         count=count * sharing.lanes,
         workgroup=sharing.workgroup,
         constants={"ROWS": count, "LENGTH": length},
-        defines={
-            "LANES": sharing.lanes,
-            "UNIT": unit,
-            "LOG": int(logarithm),
-            **own,
-        },
+        defines={"LANES": sharing.lanes, "UNIT": unit, "LOG": int(logarithm), **own},
         code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
         steps=held.steps if held else WALKS * -(-steps // sharing.lanes),
         each=unit,
@@ -95,8 +90,8 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
 
 
 class _Step(NamedTuple):
-    """Step of an invocation. unit: elements per step, at most eight. ragged: a step may span the end of one row and the
-    start of the next."""
+    """How an invocation steps through a row. unit: elements per step, at most eight. ragged: a step may span the end of
+    one row and the start of the next."""
 
     unit: int
     ragged: bool
@@ -138,7 +133,8 @@ def _in_passes(builder: ProgramBuilder, source: Operand, result: Operand, axes: 
     halves = result.data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16 and not logarithm
     power = node(f"{'exp_of_half' if halves else 'exp_nonpositive'}($x0 - $x1)", Leaf(0), Leaf(1), includes=[MATH])
     total = builder.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
-    # These exponentials are undefined for NaN. A NaN or infinity in the row shows in `most`, and makes the row NaN.
+    # These exponentials are undefined for NaN. A NaN or infinity in the row makes `most`, the maximum, NaN or infinite,
+    # and then every result of the row NaN.
     usual = f"{'log_accurate' if logarithm else 'reciprocal'}($x0)"
     finish = node(f"is_nan($x1) || is_inf($x1) ? NOT_A_NUMBER : {usual}", VALUE, Leaf(1), includes=[MATH])
     reduce(builder, FLOAT_SUM, [source, most], axes, [(total, finish)], power)

@@ -92,14 +92,14 @@ def _in_correlation(convolution: Convolution) -> Operand:
 
 
 def in_blocks_of_rows(builder: ProgramBuilder, convolution: Convolution) -> Convolution:
-    """Return a forward convolution along rows of one channel, without bias, in temporary memory, with blocks of
-    adjacent results as channels: the rows of a product that share what they read."""
+    """Return a forward convolution along rows of one channel, without bias, in temporary memory, whose output channels
+    are blocks of adjacent results: as rows of a product they share the elements that they read."""
     geometry, weights, result = convolution.geometry, convolution.weights, convolution.result
     channels, taps = weights.sizes[0], weights.sizes[4] + ROW_BLOCK - 1
     stage = builder.prepare(weights)
     copy = stage.temporary(weights.data_type, (channels * ROW_BLOCK, 1, 1, 1, taps))
     by_result = (channels, 1, 1, 1, ROW_BLOCK, 1, 1, taps)
-    # Weight u of result r in a block is the filter's u - r, modulo 2^32; beyond its ends, zero.
+    # Weight u of result r in a block is weight u - r of the filter (modulo 2^32), or zero beyond the filter's ends.
     moved = copy.view(by_result, packed_strides(by_result))
     copy_windows(stage, _in_correlation(convolution), moved, _ONES, (1, 1, 2**32 - 1), (0, 0, 0))
     sizes = (result.sizes[0], channels * ROW_BLOCK, *result.sizes[2:4], -(-result.sizes[4] // ROW_BLOCK))

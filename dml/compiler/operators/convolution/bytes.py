@@ -127,8 +127,8 @@ def _window_terms(
     signed: bool,
     adds: bool,
 ) -> Operand:
-    """Return the zero points' contribution to the sums, per window. adds: include the terms that need a window's own
-    sum."""
+    """Return, per window, the terms by which zero points change the sums. adds: include the terms that depend on the
+    sum of the window's elements."""
     groups, places = sums.sizes.groups, sums.sizes.batch * math.prod(sums.sizes.places)
     rows = (groups, places) if adds else (1, 1)
     words = runs.count * runs.used // 4 if adds else 0

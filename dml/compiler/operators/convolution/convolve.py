@@ -57,7 +57,7 @@ _Tile = TypeVar("_Tile")
 
 
 def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
-    """Compute ``result = finish(convolution)``. finish: an expression of Leaf(0), the sum.
+    """Compute ``result = finish(convolution)``. finish: the expression applied to each sum, which is its Leaf(0).
 
     Floats accumulate in float32, INT32 modulo 2^32 (without bias).
     """

@@ -9,7 +9,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.convolution.windows import WindowedSum
-from dml.compiler.operators.gemm.layout import quads
+from dml.compiler.operators.gemm.layout import vector_direction
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
@@ -18,7 +18,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, finish: Expression) -> None:
-    """Compute ``result = finish(sums)``. finish: an expression of Leaf(0), a sum."""
+    """Compute ``result = finish(sums)``. finish: the expression applied to each sum, which is its Leaf(0)."""
     sizes, windows, result = sums.sizes, sums.windows, sums.result
     kind, _ = sum_type(result)
     emitted = emit(finish, [kind], "finish")
@@ -61,7 +61,7 @@ def in_fours(sums: WindowedSum) -> bool:
     kinds = {operand.data_type for operand in operands}
     fits = len(kinds) == 1 and kinds <= {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16}
     moves = windows.strides[2] == windows.dilations[2] == 1 and 0 <= windows.padding[2] < windows.taps[2]
-    return fits and moves and all(quads(operand, store=True) == "row" for operand in operands)
+    return fits and moves and all(vector_direction(operand, store=True) == "row" for operand in operands)
 
 
 def _stores_pairs(result: Operand) -> bool:

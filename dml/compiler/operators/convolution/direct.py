@@ -11,7 +11,7 @@ from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS, WORD_BITS
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.convolution.windows import WindowedSum
-from dml.compiler.operators.gemm.layout import quads
+from dml.compiler.operators.gemm.layout import vector_direction
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
@@ -22,7 +22,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def direct(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile, finish: Expression) -> None:
-    """Compute ``result = finish(sums)``. finish: an expression of Leaf(0), a sum."""
+    """Compute ``result = finish(sums)``. finish: the expression applied to each sum, which is its Leaf(0)."""
     x, weights = _padded(builder, sums, tile), _tiled_weights(builder, sums, tile)
     _sums(builder, sums, tile, x, weights, finish)
 
@@ -100,7 +100,7 @@ def _sums(
     result, windows, sizes = sums.result, sums.windows, sums.sizes
     emitted = emit(finish, [kind], "finish")
     fours = stores_fours(builder.target) and DATA_TYPES[result.data_type].bits == 32
-    wide = fours and quads(result, store=True) == "row"
+    wide = fours and vector_direction(result, store=True) == "row"
     wide_weights = tile.channels % 4 == 0
     halves = weights.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
     tensors = {

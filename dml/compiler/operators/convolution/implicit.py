@@ -23,14 +23,15 @@ from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, finish: Expression) -> None:
-    """Compute ``result = finish(sums)``. finish: an expression of Leaf(0), a sum."""
+    """Compute ``result = finish(sums)``. finish: the expression applied to each sum, which is its Leaf(0)."""
     kind, words = sum_type(sums.result)
     one_tap = sums.sizes.inputs % tile.tile_k == 0
     bits = DATA_TYPES[sums.result.data_type].bits
     fours = bits in (16, 32) and stores_fours(sums.result)
     loads_fours = tile.tile_k * tile.places % (4 * tile.workgroup) == 0
     x_fours = one_tap and loads_fours and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
-    # Without ``fours``, places of four results take registers while vectors of x and the filter are loaded (V3D).
+    # Without ``fours``, the addresses of four results take registers while vectors of x and the filter are loaded
+    # (V3D).
     x_fours = x_fours and (fours or keeps(builder.target, 12))
     steps = tile.half_steps
     halves = bool(steps) or sums.weights.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
@@ -137,12 +138,7 @@ def is_flat(sums: WindowedSum) -> bool:
 
 
 def _matrix(
-    builder: ProgramBuilder,
-    sums: WindowedSum,
-    data_type: DML_TENSOR_DATA_TYPE,
-    tile_k: int,
-    *,
-    k_last: bool = False,
+    builder: ProgramBuilder, sums: WindowedSum, data_type: DML_TENSOR_DATA_TYPE, tile_k: int, *, k_last: bool = False
 ) -> Operand:
     """Return the filter as {group, k, output channel} or, with ``k_last``, {group, output channel, k}; prepared once if
     static.

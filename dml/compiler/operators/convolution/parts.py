@@ -1,5 +1,5 @@
-"""Splitting of convolutions whose tensors exceed a binding: by batch, groups, output and input channels; if that is not
-enough, by positions of the results."""
+"""Splitting of convolutions with tensors larger than one binding: along batch, groups, output and input channels; if
+the parts are still too large, along the spatial axes of the result."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dml.tensors import packed_strides
 
 
 def parts(whole: Convolution, most: int, *, copied: bool = False) -> Iterator[list[Convolution]]:
-    """Yield parts of the result, each as the convolutions over ranges of input channels that add up to it (each with
-    the bias).
+    """Yield the parts of the result. Each part is a list of convolutions over ranges of input channels, whose sums add
+    up to it; every convolution has the bias.
 
     most: bytes of a binding. copied: also split if the tensors fit, but not a padded copy of x.
     """

@@ -108,7 +108,7 @@ def unfolded(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum | None:
 def _of_channels(sums: WindowedSum, x: Operand, channels: int, step: int) -> WindowedSum:
     """Return the same sums over an x in which windows are ``channels`` input channels of a group.
 
-    step: between the weights of adjacent channels.
+    step: stride between the weights of adjacent channels.
     """
     weights, one = sums.weights, (1, 1, 1)
     begin = sum(stride * index for stride, index in zip(weights.strides[3:], sums.windows.first, strict=True))

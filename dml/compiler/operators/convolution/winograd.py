@@ -13,7 +13,7 @@ from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.convolution.geometry import three
 from dml.compiler.operators.convolution.windows import WindowedSum
-from dml.compiler.operators.gemm.layout import quads, with_rows_of_fours
+from dml.compiler.operators.gemm.layout import vector_direction, with_aligned_rows
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand, fast_replace
 from dml.compiler.scalar import Constant, Expression
@@ -36,7 +36,8 @@ def is_three_by_three(sums: WindowedSum) -> bool:
 
 
 def winograd(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:
-    """Compute ``result = finish(sums)`` if ``is_three_by_three``. finish: an expression of Leaf(0), a sum.
+    """Compute ``result = finish(sums)`` if ``is_three_by_three``. finish: the expression applied to each sum, which is
+    its Leaf(0).
 
     x and result are FLOAT32 or FLOAT16, sums accumulate in float32. An infinity in x makes the 4 x 4 results around it
     NaN.
@@ -53,7 +54,7 @@ def _weights_at_points(builder: ProgramBuilder, sums: WindowedSum) -> Operand:
     """Return the transformed weights {point, input channel, output channel}; the last output channel is repeated to pad
     rows to multiples of four.
 
-    Each run transforms them: kept, they would take four times the memory of the filter.
+    They are transformed in each run: storing them would take four times the memory of the filter.
     """
     _, outputs, inputs = sums.weights.sizes[:3]
     _, by_output, by_input, _, *window = sums.weights.strides
@@ -73,7 +74,7 @@ def _weights_at_points(builder: ProgramBuilder, sums: WindowedSum) -> Operand:
 def _input_at_points(builder: ProgramBuilder, sums: WindowedSum, grid: WinogradGrid) -> Operand:
     """Return the transformed input {point, tile, input channel}."""
     sizes = (WINOGRAD_POINTS, grid.count, sums.x.sizes[1])
-    points = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    points = with_aligned_rows(builder, DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     builder.dispatch(
         "convolution/winograd_input.comp",
         {"x": read(sums.x), "result": write(points)},
@@ -91,7 +92,7 @@ def _results_of_points(
     """Transform products {point, tile, output channel} into results."""
     emitted = emit(finish, ["float"], "finish")
     whole_words = DATA_TYPES[sums.result.data_type].bits == 32
-    rows = quads(sums.result, store=True) == "row" and (stores_fours(builder.target) or not whole_words)
+    rows = vector_direction(sums.result, store=True) == "row" and (stores_fours(builder.target) or not whole_words)
     rows = rows and sums.windows.dilations[2] == 1
     wide = rows and whole_words
     tensors = {"products": read(products), "result": write(sums.result, vector=wide)}

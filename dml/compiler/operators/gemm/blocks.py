@@ -13,7 +13,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm.layout import quads, readable, transposed, with_rows_of_fours
+from dml.compiler.operators.gemm.layout import readable, transposed, vector_direction, with_aligned_rows
 from dml.compiler.operators.gemm.matmul import (
     ProductFinish,
     StackPart,
@@ -43,7 +43,8 @@ from dml.compiler.selection.stored_weights import (
 
 @dataclass(frozen=True)
 class Blocks:
-    """Weights {..., n, k}: numbers, with scales and zero points {..., n or 1, blocks}; FLOAT16 has neither."""
+    """Weights {..., n, k}: quantized numbers with scales and zero points {..., n or 1, blocks}, or FLOAT16 numbers
+    without them."""
 
     numbers: Operand
     scales: Operand | None = None
@@ -59,12 +60,13 @@ class Blocks:
 
     @property
     def matrix(self) -> Blocks:
-        """The last two dimensions, of weights whose others have size 1."""
+        """The weights as one matrix: their last two dimensions, where all others have size 1."""
         given = [self.numbers, *self.per_block]
         return Blocks(*(operand.view(operand.sizes[-2:], operand.strides[-2:]) for operand in given))
 
     def elements(self, axis: int, start: int, count: int) -> Blocks:
-        """Return the weights of some elements of a batch, which is a dimension of the numbers and of all others."""
+        """Return the weights of ``count`` batch elements from ``start`` on. axis: the batch dimension of numbers,
+        scales and zero points."""
         return Blocks(*rows_of_blocks(self.numbers, self.per_block, start, count, axis))
 
     def rows(self, start: int, count: int) -> Blocks:
@@ -141,7 +143,8 @@ def _in_parts(
     stored: _Multiply,
     wide: _Multiply,
 ) -> None:
-    """Multiply by one matrix of weights, part by part. stored, wide: multiply by a part as stored, or once widened."""
+    """Multiply by one matrix of weights, some columns at a time. stored, wide: functions that multiply by these columns
+    in stored form, and after dequantization."""
     n, k = b.numbers.sizes
     is_streamed = streams(builder, b, result.sizes[-2])
     # copy a at most once, for all parts
@@ -192,9 +195,9 @@ def streams(builder: ProgramBuilder, b: Blocks, m: int) -> bool:
 
 def streamable(builder: ProgramBuilder, a: Operand) -> Operand:
     """Return a, or a copy whose rows ``stream`` reads four elements at a time."""
-    if quads(a) == "row":
+    if vector_direction(a) == "row":
         return a
-    copy = with_rows_of_fours(builder, enums.DML_TENSOR_DATA_TYPE_FLOAT32, a.sizes)
+    copy = with_aligned_rows(builder, enums.DML_TENSOR_DATA_TYPE_FLOAT32, a.sizes)
     apply(builder, Leaf(0), copy, [a])
     return copy
 
@@ -230,10 +233,10 @@ def stream(
     tensors["b"] = read(operands["b"], vector=whole)
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": 0, **stored_defines(b.numbers, b.zeros)}
     defines |= {"BATCHED": int(indices is not None), "B_IN_PARTS": int(stack is not None)}
-    eights = a.data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16 and quads(operands["a"], of=8) == "row"
+    eights = a.data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16 and vector_direction(operands["a"], count=8) == "row"
     eights = eights and isinstance(kernel, VectorProduct)
     for name in ("a", "result"):
-        own, wide = matrix_defines(name, operands[name], quads(operands[name], store=name == "result"))
+        own, wide = matrix_defines(name, operands[name], vector_direction(operands[name], store=name == "result"))
         defines |= own
         tensors[name] = (write if name == "result" else read)(operands[name], vector=wide or (name == "a" and eights))
     defines |= {

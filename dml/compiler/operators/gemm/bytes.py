@@ -15,7 +15,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import Bound, read, write
-from dml.compiler.operators.gemm.layout import quads, transposed
+from dml.compiler.operators.gemm.layout import transposed, vector_direction
 from dml.compiler.operators.gemm.matmul import matrix_code, merge_batch
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
@@ -52,7 +52,8 @@ class Bytes:
         return self.operand.data_type == DML_TENSOR_DATA_TYPE_INT8
 
     def is_flipped(self, *, signed: bool) -> bool:
-        """Whether 128 is subtracted from each byte, for signed products, or added, for unsigned ones."""
+        """Whether the kernel flips the highest bit of each byte: to subtract 128 from unsigned bytes for signed
+        products, or to add 128 to signed bytes for unsigned products."""
         return signed != self.is_signed
 
     def has_point(self, *, signed: bool) -> bool:
@@ -61,8 +62,8 @@ class Bytes:
 
 
 def multiplies_signed(kernel: ByteKernel, *factors: Bytes) -> bool:
-    """Whether to multiply signed bytes. TiledBytes always takes unsigned ones; others take them where all factors are
-    unsigned, and matrix units never."""
+    """Whether the kernel multiplies signed bytes: TiledBytes never, matrix units always, other kernels unless both
+    factors are unsigned."""
     if isinstance(kernel, TiledBytes):
         return False
     return isinstance(kernel, ByteMatrixProduct) or any(factor.is_signed for factor in factors)
@@ -111,7 +112,7 @@ def product_of_bytes(
     operands |= {f"extra{index}": operand.broadcast(result.sizes) for index, operand in enumerate(extra_operands)}
     operands = merge_batch(operands)
     result = operands["result"]
-    fours = quads(result, store=True) == "row"
+    fours = vector_direction(result, store=True) == "row"
     row = DATA_TYPES[result.data_type]
     if row.bits < 16:
         fours = result.strides[-1] == 1 and _is_multiple((result.base, result.sizes[-1], *result.strides[:-1]), 4)
@@ -206,8 +207,8 @@ def _kernel_defines(target: Target, kernel: ByteKernel) -> tuple[str, dict[str, 
             return "gemm/bytes_matrix.comp", {**defines, **own, **shape, "HALF_VECTORS": int(kernel.shape[2] < VECTOR)}
 
 
-def _is_multiple(numbers: Sequence[int], of: int) -> bool:
-    return not any(number % of for number in numbers)
+def _is_multiple(numbers: Sequence[int], divisor: int) -> bool:
+    return not any(number % divisor for number in numbers)
 
 
 def _filled(k: int) -> int:

@@ -15,7 +15,7 @@ from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import Epilogues, lowering
 from dml.compiler.operators.elementwise.linear_quantization import difference, quantized
 from dml.compiler.operators.gemm.bytes import Bytes, product_of_bytes
-from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
+from dml.compiler.operators.gemm.layout import transposed, with_aligned_rows
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.operators.movement.views import part
 from dml.compiler.program import Operand
@@ -55,7 +55,7 @@ def without_zero_point(builder: ProgramBuilder, operand: Operand, zero_point: Op
         expression = node("int($x0) - int($x1)", Leaf(0), Leaf(1), glsl="int")
         sources = [operand, along_dimension(zero_point, operand.rank, axis)]
     stage = builder.prepare(*sources) if _may_keep(operand) else builder
-    copy = with_rows_of_fours(stage, DML_TENSOR_DATA_TYPE_INT32, operand.sizes)
+    copy = with_aligned_rows(stage, DML_TENSOR_DATA_TYPE_INT32, operand.sizes)
     apply(stage, expression, copy, sources)
     return copy
 
@@ -87,7 +87,7 @@ class Finish:
     extra_operands: Sequence[Operand] = ()
 
     def columns(self, result: Operand, start: int, count: int) -> Finish:
-        """Return the same for some columns of the result."""
+        """Return the Finish for ``count`` columns of the result from ``start`` on."""
         return replace(
             self, extra_operands=[_column_part(each, result.sizes, start, count) for each in self.extra_operands]
         )
@@ -266,6 +266,6 @@ def _dequantized(
     sources = [x, *parameters]
     value = difference(tensor, Leaf(0), None if len(parameters) == 1 else Leaf(2))
     stage = builder.prepare(*sources) if _may_keep(x) else builder
-    copy = with_rows_of_fours(stage, DML_TENSOR_DATA_TYPE_FLOAT32, x.sizes)
+    copy = with_aligned_rows(stage, DML_TENSOR_DATA_TYPE_FLOAT32, x.sizes)
     apply(stage, node("$x0 * $x1", value, Leaf(1)), copy, sources)
     return copy

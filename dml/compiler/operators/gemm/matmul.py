@@ -13,7 +13,7 @@ from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.float_modes import half_arithmetic
 from dml.compiler.kernels.kinds import X
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed, without_collisions
+from dml.compiler.operators.gemm.layout import in_eights, readable, transposed, vector_direction, without_collisions
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
@@ -37,13 +37,13 @@ from dml.compiler.selection.tiles import ProductSizes, TiledProduct, has_any_row
 from dml.compiler.target import Target
 from dml.tensors import packed_strides
 
-#: The operands that are stacks if a product has indices.
+#: The operands that are stacks of matrices if the product has indices, which choose a matrix per batch element.
 STACKED = ("b", "scales", "zeros")
 
 
 @dataclass(frozen=True)
 class StackPart:
-    """A part of a stack of ``matrices`` matrices: those from ``first`` on, which one dispatch binds."""
+    """The matrices of a stack that one dispatch binds: ``matrices`` of them, from number ``first`` on."""
 
     first: int
     matrices: int
@@ -75,8 +75,8 @@ def matmul(
     result INT32 without c and finish (sums modulo 2^32). Strides are arbitrary: transposes are strides
     (``transposed``). Leading dimensions of a and b broadcast to those of result, which may have none. Floating-point
     sums accumulate in float32, in a fixed order; c is not read if beta is 0. one_by_one: the tiled kernel stores
-    results singly, even if four are contiguous: the same kernel for all n. runs: how often the
-    operator computes such products.
+    results one by one even if four are contiguous, so that one kernel serves every n. runs: how often the operator
+    computes such products.
     """
     target = builder.target
     if finish.beta == 0.0:
@@ -130,7 +130,8 @@ def sum_type(result: Operand) -> tuple[str, enums.DML_TENSOR_DATA_TYPE]:
 
 
 def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Mapping[str, Operand]]]:
-    """Yield parts of the result, each as products along k that add up to it, small enough for bindings and loops."""
+    """Yield the parts of the result. Each part is a list of products over ranges of k whose sum it is; every product
+    fits the bindings and an invocation's loop."""
     result = operands["result"]
     space = (*result.sizes, operands["a"].sizes[-1])
     longest = longest_product(target, kernel_of(target, operands))
@@ -212,10 +213,10 @@ def kernel_of(
         sizes,
         a_along_columns=_along(target, "a", operands) == "column",
         b_along_k=along_k,
-        b_per_vector=per_vector if quads(b, of=per_vector) == ("column" if along_k else "row") else 0,
+        b_per_vector=per_vector if vector_direction(b, count=per_vector) == ("column" if along_k else "row") else 0,
         float16=float16,
-        halves=float16 and all(quads(factor, of=8) for factor in read_so),
-        singles=not any(map(quads, factors)),
+        halves=float16 and all(vector_direction(factor, count=8) for factor in read_so),
+        singles=not any(map(vector_direction, factors)),
         stored=is_stored(operands),
     )
 
@@ -296,7 +297,7 @@ def _may_read_eights(kernel: ProductKernel, name: str) -> bool:
 
 
 def _each(kernel: ProductKernel) -> int:
-    """Return the duration of an invocation's step, in multiply-adds."""
+    """Return the multiply-adds that an invocation computes per step (``Dispatch.each``)."""
     together = kernel.depth * math.prod(kernel.tile) // kernel.workgroup
     return -(-together // MATRIX_UNITS) if isinstance(kernel, MatrixProduct) else together
 
@@ -307,7 +308,7 @@ def _along(target: Target, name: str, operands: Mapping[str, Operand]) -> str | 
     whole_words = DATA_TYPES[operand.data_type].bits == 32
     if (name == "a" or (is_result and whole_words)) and has_any_rows(target, sizes_of(operands)):
         return None
-    return quads(operand, store=is_result)
+    return vector_direction(operand, store=is_result)
 
 
 def merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
@@ -327,7 +328,7 @@ def matrix_code(operands: Mapping[str, Operand], *, in_parts: bool = False) -> s
     matrix.
 
     With ``indices``, one per batch element, b, its scales and its zero points are stacks of matrices (see stacks.py).
-    in_parts: also return b_held(at): whether the bound part of the stack includes a batch element's matrix.
+    in_parts: also return b_is_bound(at): whether the bound part of the stack includes a batch element's matrix.
     """
     stacked = STACKED if "indices" in operands else ()
     batch = max(operand.rank for operand in operands.values()) - 2
@@ -358,7 +359,7 @@ def _stack_code(*, in_parts: bool) -> list[str]:
         f"    return index{first};",
         "}",
     ]
-    return [*lines, "bool b_held(uint at[1]) { return stacked(at) < b_SIZE_0; }"] if in_parts else lines
+    return [*lines, "bool b_is_bound(uint at[1]) { return stacked(at) < b_SIZE_0; }"] if in_parts else lines
 
 
 def stack_constants(stack: StackPart | None) -> dict[str, Constant]:
@@ -486,7 +487,7 @@ def _dispatch(
         vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
         vector |= name != "result" and isinstance(kernel, MatrixProduct | FewMatrixProduct)
         if _may_read_eights(kernel, name):
-            eights = is_half(operand) and quads(operand, of=8) == ("row" if name == "a" else "column")
+            eights = is_half(operand) and vector_direction(operand, count=8) == ("row" if name == "a" else "column")
             defines[f"{name.upper()}_EIGHTS"] = int(eights)
             vector |= eights
         tensors[name] = (write if name == "result" else read)(operand, vector=vector)

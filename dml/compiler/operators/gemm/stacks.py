@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.operators.gemm.blocks import Blocks, products_of_blocks, stream, streamable, streams
-from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed
+from dml.compiler.operators.gemm.layout import in_eights, readable, transposed, vector_direction
 from dml.compiler.operators.gemm.matmul import (
     STACKED,
     ProductFinish,
@@ -21,12 +21,7 @@ from dml.compiler.operators.gemm.matmul import (
 from dml.compiler.operators.movement.gather import gather_along
 from dml.compiler.parts import boxes, crop, cut, narrow
 from dml.compiler.program import Operand
-from dml.compiler.selection.gemm import (
-    is_better_transposed,
-    is_worth_packing,
-    longest_product,
-    multiplies_on_matrices,
-)
+from dml.compiler.selection.gemm import is_better_transposed, is_worth_packing, longest_product, multiplies_on_matrices
 from dml.compiler.selection.tiles import TiledProduct, has_any_rows
 from dml.enums import DML_TENSOR_DATA_TYPE
 
@@ -94,7 +89,7 @@ def _multiply(builder: ProgramBuilder, operands: dict[str, Operand], b: Blocks, 
     a, result = operands["a"], operands["result"]
     target, (m, n), k = builder.target, result.sizes[-2:], a.sizes[-1]
     on_matrices = is_half(a) and is_half(b.numbers) and multiplies_on_matrices(target, m, n, k)
-    is_packed = quads(b.numbers, of=8 if on_matrices else 4) is not None
+    is_packed = vector_direction(b.numbers, count=8 if on_matrices else 4) is not None
     if is_better_transposed(target, sizes_of(operands)):
         return False
     if not is_packed and (on_matrices or is_worth_packing(target, m, known=False)):
@@ -130,8 +125,8 @@ def _stream(builder: ProgramBuilder, operands: dict[str, Operand], b: Blocks, fi
 
 
 def _binds(builder: ProgramBuilder, operands: Mapping[str, Operand]) -> bool:
-    """Whether the device has enough bindings for the operands, and each of them except b, or a copy of a, fits one
-    binding."""
+    """Whether a kernel can bind all operands: there are enough storage buffers, and a (or its copy), c, the result and
+    the indices fit one binding each."""
     *outer, k = operands["a"].sizes
     copy = 4 * math.prod(outer) * (k + 8)
     sizes = (operand.region.size for name, operand in operands.items() if name not in STACKED)
@@ -139,8 +134,8 @@ def _binds(builder: ProgramBuilder, operands: Mapping[str, Operand]) -> bool:
 
 
 def _parts(builder: ProgramBuilder, b: Blocks, c: Operand | None, result: Operand) -> Iterator[_Part]:
-    """Yield parts of the stack small enough to be bound, matrices or some of their rows, with c and the result's
-    columns; none if there is no such part."""
+    """Divide the stack into parts that fit a binding: some of the matrices, or some rows of each. Yield each part with
+    the columns of c and of the result that it computes; yield nothing if not even a row fits."""
     most, axes = builder.target.max_region, (0, 1)
     matrices, rows, _ = b.numbers.sizes
     extents = cut([b.numbers, *b.per_block], most, axes)

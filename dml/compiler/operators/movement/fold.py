@@ -132,8 +132,8 @@ def _parts_of_fold(
     results: Sequence[Operand],
     source: Operand,
 ) -> Iterator[tuple[tuple[int, ...], list[Operand], Operand]]:
-    """Yield parts of the results: the part's first element, the part, and the blocks from which it gathers some
-    taps."""
+    """Divide the results into parts that fit a binding. Yield, for each part, its first element, the operands of the
+    results, and the blocks of the source that contain the given taps of its elements."""
     dimensions = desc.DimensionCount
 
     def reach(box: Box) -> Box:

@@ -28,10 +28,14 @@ def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant],
 
 
 def box_code(box: Box) -> tuple[dict[str, Constant], str]:
-    """Return a part of the indexed dimensions as constants, and GLSL: first(k) and held(k)."""
-    firsts: dict[str, Constant] = {f"FIRST_{k}": start for k, (start, _) in enumerate(box)}
-    held: dict[str, Constant] = {f"HELD_{k}": size for k, (_, size) in enumerate(box)}
-    return firsts | held, f"\n#define IN_PARTS 1\n{_cases('first', len(box))}\n{_cases('held', len(box))}"
+    """Return constants and GLSL for ``box``, a range of positions in the indexed dimensions: part_start(k) and
+    part_size(k), its start and its size along dimension k."""
+    starts: dict[str, Constant] = {f"PART_START_{k}": start for k, (start, _) in enumerate(box)}
+    part_sizes: dict[str, Constant] = {f"PART_SIZE_{k}": size for k, (_, size) in enumerate(box)}
+    return (
+        starts | part_sizes,
+        f"\n#define IN_PARTS 1\n{_cases('part_start', len(box))}\n{_cases('part_size', len(box))}",
+    )
 
 
 def _cases(name: str, count: int) -> str:

@@ -34,7 +34,7 @@ _PERIODS: Mapping[enums.DML_PADDING_MODE, Callable[[int], int]] = {
 }
 
 
-#: Maximum repetitions of the source with which padding makes one copy for each.
+#: Maximum number of repetitions of the source for which each repetition is a separate copy.
 _MOST_TURNS = 64
 
 
@@ -87,7 +87,8 @@ def _by_copies(
     source: Operand,
     bits: int,
 ) -> None:
-    """Pad with a copy of each run of the source along all axes, which can be cut anywhere."""
+    """Pad by separate copies: one for each combination of the axes' runs. Copies of large tensors can be split at any
+    element."""
     runs = [
         _runs(desc.PaddingMode, *axis) for axis in zip(desc.StartPadding, source.sizes, desc.EndPadding, strict=True)
     ]
@@ -115,7 +116,7 @@ class _Run(NamedTuple):
 
 
 def _runs(mode: enums.DML_PADDING_MODE, before: int, size: int, after: int) -> list[_Run]:
-    """Return what makes up the result along an axis."""
+    """Return the runs of which the result consists along an axis, in order."""
     if mode == enums.DML_PADDING_MODE_CONSTANT:
         runs = [_Run(0, before, None, 0), _Run(before, size, 0, 1), _Run(before + size, after, None, 0)]
         return [run for run in runs if run.length]

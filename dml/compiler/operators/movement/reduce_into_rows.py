@@ -23,8 +23,8 @@ _MONOIDS = {
 
 @lowering(OWN_REDUCE_INTO_ROWS_OPERATOR_DESC)
 def reduce_into_rows(desc: OWN_REDUCE_INTO_ROWS_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """Reduce in several dispatches if there are many updates, or if tensors exceed a binding: parts of the rows, each
-    over parts of the updates."""
+    """Lower the operator. If there are many updates, or tensors exceed a binding, each dispatch reduces some of the
+    updates into some of the rows."""
     result, updates = builder["OutputTensor"], builder["UpdatesTensor"]
     indices = builder["IndicesTensor"].broadcast(updates.sizes)
     copy(builder, result, builder["InputTensor"])

@@ -31,8 +31,8 @@ class _Scatter:
 
     result, source, updates: over the result's sizes; the updates do not vary along ``addressed``, the dimensions that
     indices address. indices: over the tuples' sizes; those of a tuple are ``step`` apart. aligned: dimensions that
-    tuples and result share. numbers: strides of an update's number over the tuples' sizes. dimensions: (size, stride)
-    of the updates' dimensions that their numbers count.
+    tuples and result share. numbers: strides, over the tuples' sizes, with which an update's number is computed.
+    dimensions: (size, stride) of the updates' dimensions that their numbers count.
     """
 
     builder: ProgramBuilder
@@ -122,10 +122,12 @@ def _mark(
     step: int,
     box: Box | None,
 ) -> None:
-    """Write 1 + the index of the last update of each position to ``winners`` (cleared first); 0 where there is none.
+    """Write to ``winners``, for each position, 1 + the number of its last update, or 0 if it has none. The previous
+    contents are cleared.
 
-    winners, indices: viewed over the updates' sizes. numbers: strides of the update index over those sizes, from
-    ``first`` on. box: the range of positions in ``winners``; None if it has all.
+    winners, indices: viewed over the updates' sizes. numbers: strides that give an update's number from its coordinates
+    in those sizes. first: the number of the first update. box: the range of positions in ``winners``; None if it has
+    all.
     """
     winners, numbered, indices = merge(winners, winners.view(winners.sizes, numbers, -winners.base), indices)
     extents, pitches, code = indexed(dimensions)

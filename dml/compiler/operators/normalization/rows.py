@@ -44,9 +44,9 @@ class Normalization:
     statistics: Mapping[str, Operand] = field(default_factory=dict)
 
 
-def normalize_rows(builder: ProgramBuilder, what: Normalization) -> bool:
+def normalize_rows(builder: ProgramBuilder, normalization: Normalization) -> bool:
     """Add the dispatch; return False if the rows need reductions that split them."""
-    whole = _operands(what)
+    whole = _operands(normalization)
     views, outer, most = tuple(whole.named.values()), range(whole.kept), builder.target.max_region
     held = (
         None
@@ -58,93 +58,97 @@ def normalize_rows(builder: ProgramBuilder, what: Normalization) -> bool:
     if cut(views, most, outer) is None:
         return False
     for part in in_parts(views, most, outer):
-        of = replace(whole, named=dict(zip(whole.named, part, strict=True)))
+        operands = replace(whole, named=dict(zip(whole.named, part, strict=True)))
         if held is None:
-            _dispatch(builder, what, of)
+            _dispatch(builder, normalization, operands)
         else:
-            _dispatch_held(builder, what, of, held)
+            _dispatch_held(builder, normalization, operands, held)
     return True
 
 
-def _operands(what: Normalization) -> RowOperands:
+def _operands(normalization: Normalization) -> RowOperands:
     """View all operands as (kept dimensions..., reduced dimensions...), each part merged, innermost in memory last."""
-    x = what.source
-    full = {"y": what.result, "x": x, **what.parameters, **what.statistics}
+    x = normalization.source
+    full = {"y": normalization.result, "x": x, **normalization.parameters, **normalization.statistics}
     operands = [operand.broadcast(x.sizes) for operand in full.values()]
-    kept, outer = merge_axes(operands, [axis for axis in range(x.rank) if axis not in what.axes])
-    reduced, inner = merge_axes(operands, sorted(set(what.axes), key=lambda axis: -x.strides[axis]))
+    kept, outer = merge_axes(operands, [axis for axis in range(x.rank) if axis not in normalization.axes])
+    reduced, inner = merge_axes(operands, sorted(set(normalization.axes), key=lambda axis: -x.strides[axis]))
     views = (operand.view((*kept, *reduced), (*o, *i)) for operand, o, i in zip(operands, outer, inner, strict=True))
-    return RowOperands(dict(zip(full, views, strict=True)), tuple(what.parameters), len(kept))
+    return RowOperands(dict(zip(full, views, strict=True)), tuple(normalization.parameters), len(kept))
 
 
-def _bound(what: Normalization, of: RowOperands) -> dict[str, Bound]:
-    vector = of.unit > 1
+def _bound(normalization: Normalization, operands: RowOperands) -> dict[str, Bound]:
+    vector = operands.unit > 1
     return {
-        "y": write(of.y, vector=vector),
-        "x": read(of.x, vector=vector),
-        **{name: read(of.named[name], vector=vector and name in of.varying) for name in of.parameters},
-        **{name: write(of.named[name]) for name in what.statistics},
+        "y": write(operands.y, vector=vector),
+        "x": read(operands.x, vector=vector),
+        **{
+            name: read(operands.named[name], vector=vector and name in operands.varying) for name in operands.parameters
+        },
+        **{name: write(operands.named[name]) for name in normalization.statistics},
     }
 
 
-def _dispatch_held(builder: ProgramBuilder, what: Normalization, of: RowOperands, held: HeldRows) -> None:
-    packed = of.vectors > 0 and holds_vectors(builder.target, DATA_TYPES[of.x.data_type].bits)
-    code, constants = kernel_code(of, what.finish, held=True, packed=packed)
+def _dispatch_held(
+    builder: ProgramBuilder, normalization: Normalization, operands: RowOperands, held: HeldRows
+) -> None:
+    packed = operands.vectors > 0 and holds_vectors(builder.target, DATA_TYPES[operands.x.data_type].bits)
+    code, constants = kernel_code(operands, normalization.finish, held=True, packed=packed)
     builder.dispatch(
         HELD_KERNEL,
-        _bound(what, of),
-        count=of.rows.rows * held.lanes,
+        _bound(normalization, operands),
+        count=operands.rows.rows * held.lanes,
         workgroup=held.workgroup,
         constants={
-            "ROWS": of.rows.rows,
-            "SEGMENTS": of.rows.segments,
-            "LENGTH": of.x.sizes[-1],
-            "EPSILON": what.epsilon,
+            "ROWS": operands.rows.rows,
+            "SEGMENTS": operands.rows.segments,
+            "LENGTH": operands.x.sizes[-1],
+            "EPSILON": normalization.epsilon,
             **constants,
         },
         defines={
-            "SEGMENTED": int(of.segmented),
+            "SEGMENTED": int(operands.segmented),
             "LANES": held.lanes,
             "STEPS": held.steps,
             "SUBGROUP": held.subgroup,
             "PACKED": int(packed),
-            "VECTORS": of.vectors,
-            "UNIT": of.unit,
-            "USE_MEAN": int(what.use_mean),
-            "USE_VARIANCE": int(what.use_variance),
+            "VECTORS": operands.vectors,
+            "UNIT": operands.unit,
+            "USE_MEAN": int(normalization.use_mean),
+            "USE_VARIANCE": int(normalization.use_variance),
         },
         code=code,
         steps=held.steps,
-        each=of.unit,
+        each=operands.unit,
     )
 
 
-def _dispatch(builder: ProgramBuilder, what: Normalization, of: RowOperands) -> None:
-    rows = of.rows
+def _dispatch(builder: ProgramBuilder, normalization: Normalization, operands: RowOperands) -> None:
+    rows = operands.rows
     sharing = normalization_sharing(builder.target, rows)
     iterations = WALKS * rows.iterations(sharing.lanes)
-    code, constants = kernel_code(of, what.finish)
+    code, constants = kernel_code(operands, normalization.finish)
     builder.dispatch(
         KERNEL,
-        _bound(what, of),
+        _bound(normalization, operands),
         count=rows.rows * sharing.lanes,
         workgroup=sharing.workgroup,
         constants={
             "ROWS": rows.rows,
             "SEGMENTS": rows.segments,
-            "LENGTH": of.x.sizes[-1],
-            "EPSILON": what.epsilon,
+            "LENGTH": operands.x.sizes[-1],
+            "EPSILON": normalization.epsilon,
             **constants,
         },
         defines={
             "LANES": sharing.lanes,
             "STAGGER": f"{sharing.stagger}u",
             "TOGETHER": sharing.together,
-            "UNIT": of.unit,
-            "USE_MEAN": int(what.use_mean),
-            "USE_VARIANCE": int(what.use_variance),
+            "UNIT": operands.unit,
+            "USE_MEAN": int(normalization.use_mean),
+            "USE_VARIANCE": int(normalization.use_variance),
         },
         code=code,
         steps=iterations,
-        each=of.unit,
+        each=operands.unit,
     )

@@ -62,7 +62,7 @@ class RowOperands:
 
     @property
     def vectors(self) -> int:
-        """Vectors of x per step; 0 if it takes elements singly."""
+        """Vectors of x per step; 0 if x is read one element at a time."""
         return self.unit // DATA_TYPES[self.x.data_type].per_vector if self.unit > 1 else 0
 
     @cached_property
@@ -74,44 +74,47 @@ class RowOperands:
 
 
 def kernel_code(
-    of: RowOperands, finish: Expression, *, held: bool = False, packed: bool = False
+    operands: RowOperands, finish: Expression, *, held: bool = False, packed: bool = False
 ) -> tuple[str, dict[str, Constant]]:
-    """Return the text and its constants.
+    """Return the GLSL and the constants that it reads.
 
     finish: expression of the normalized element and the parameters. held: for normalization/held.comp, which keeps the
     row in registers; packed: as vectors.
     """
-    count = len(of.parameters)
+    count = len(operands.parameters)
     normalized = node("($x0 - $x1) * $x2", Leaf(0), Leaf(1 + count), Leaf(2 + count))
     value = substitute(finish, [normalized, *(Leaf(1 + i) for i in range(count))])
     emitted = emit(value, ["float"] * (3 + count), "finish", "float")
     parts = [
         f'#include "{MATH}"',
         "float row_mean, row_factor;",
-        coordinates("row", "x", of.x.rank, range(of.kept)),
-        coordinates("segment", "x", of.x.rank, range(of.kept, of.last)),
+        coordinates("row", "x", operands.x.rank, range(operands.kept)),
+        coordinates("segment", "x", operands.x.rank, range(operands.kept, operands.last)),
         emitted.code,
-        *([] if held else _step_sums(of)),
-        *_start_segment(of),
-        *(_read_packed(of) if packed else _read_held(of) if held else []),
-        *_write_step(of, held=held),
+        *([] if held else _step_sums(operands)),
+        *_start_segment(operands),
+        *(_read_packed(operands) if packed else _read_held(operands) if held else []),
+        *_write_step(operands, held=held),
     ]
     return "\n".join(parts), emitted.constants
 
 
-def _step_sums(of: RowOperands) -> list[str]:
+def _step_sums(operands: RowOperands) -> list[str]:
     """Return step_sums(from, at, shift): the sums of a step's differences from ``shift``, and of their squares.
 
     The step starts ``at`` elements into the segment that begins at index ``from``.
     """
     lines = ["vec2 step_sums(uint from, uint at, float shift) {"]
-    if of.unit == 1:
-        elements = [f"x_load(from + at * x_STRIDE_{of.last})"]
+    if operands.unit == 1:
+        elements = [f"x_load(from + at * x_STRIDE_{operands.last})"]
     else:
-        lines += _load_vectors(of, "x", "from + at")
-        elements = [_element(of, "x", k) for k in range(of.unit)]
+        lines += _load_vectors(operands, "x", "from + at")
+        elements = [_element(operands, "x", k) for k in range(operands.unit)]
     lines += [f"    float v{k} = {element} - shift;" for k, element in enumerate(elements)]
-    sums, squares = _tree([f"v{k}" for k in range(of.unit)]), _tree([f"v{k} * v{k}" for k in range(of.unit)])
+    sums, squares = (
+        _tree([f"v{k}" for k in range(operands.unit)]),
+        _tree([f"v{k} * v{k}" for k in range(operands.unit)]),
+    )
     return [*lines, f"    return vec2({sums}, {squares});", "}"]
 
 
@@ -122,57 +125,57 @@ def _tree(terms: list[str]) -> str:
     return terms[0]
 
 
-def _load_vectors(of: RowOperands, name: str, index: str) -> list[str]:
+def _load_vectors(operands: RowOperands, name: str, index: str) -> list[str]:
     """Load the vectors of a step that begins at the given element index; ``_element`` unpacks them."""
-    operand = of.named[name]
+    operand = operands.named[name]
     first = f"({index}) / {DATA_TYPES[operand.data_type].per_vector}u"
-    return lanes.load(name, lanes.variables(f"{name}_", operand, of.unit), first)
+    return lanes.load(name, lanes.variables(f"{name}_", operand, operands.unit), first)
 
 
-def _element(of: RowOperands, name: str, k: int) -> str:
+def _element(operands: RowOperands, name: str, k: int) -> str:
     """Return element k of a step whose vectors are loaded."""
-    operand = of.named[name]
-    return lanes.element(name, operand, lanes.variables(f"{name}_", operand, of.unit), k)
+    operand = operands.named[name]
+    return lanes.element(name, operand, lanes.variables(f"{name}_", operand, operands.unit), k)
 
 
-def _start_segment(of: RowOperands) -> list[str]:
+def _start_segment(operands: RowOperands) -> list[str]:
     """Return start_segment(c): the segment's start in each tensor, and the parameters that are constant along it."""
-    moving = ["x", "y", *of.varying]
-    same = [name for name in of.parameters if name not in of.varying]
+    moving = ["x", "y", *operands.varying]
+    same = [name for name in operands.parameters if name not in operands.varying]
     return [
         *(f"uint from_{name};" for name in moving),
         *(f"float all_{name};" for name in same),
-        f"void start_segment(uint c[{of.x.rank}]) {{",
+        f"void start_segment(uint c[{operands.x.rank}]) {{",
         *(f"    from_{name} = {name}_at(c);" for name in moving),
         *(f"    all_{name} = {name}_load({name}_at(c));" for name in same),
         "}",
     ]
 
 
-def _read_held(of: RowOperands) -> list[str]:
+def _read_held(operands: RowOperands) -> list[str]:
     """Return read_held(at, v), which reads a step's elements."""
-    lines = [f"void read_held(uint at, out float v[{of.unit}]) {{"]
-    if of.unit == 1:
-        return [*lines, f"    v[0] = x_load(from_x + at * x_STRIDE_{of.last});", "}"]
-    lines += _load_vectors(of, "x", "from_x + at")
-    return [*lines, *(f"    v[{k}] = {_element(of, 'x', k)};" for k in range(of.unit)), "}"]
+    lines = [f"void read_held(uint at, out float v[{operands.unit}]) {{"]
+    if operands.unit == 1:
+        return [*lines, f"    v[0] = x_load(from_x + at * x_STRIDE_{operands.last});", "}"]
+    lines += _load_vectors(operands, "x", "from_x + at")
+    return [*lines, *(f"    v[{k}] = {_element(operands, 'x', k)};" for k in range(operands.unit)), "}"]
 
 
-def _read_packed(of: RowOperands) -> list[str]:
+def _read_packed(operands: RowOperands) -> list[str]:
     """Return read_held(at, w), which reads a step's vectors, and elements_of(w, v), which unpacks them."""
-    vectors = [f"w[{v}]" for v in range(of.vectors)]
-    first = f"(from_x + at) / {DATA_TYPES[of.x.data_type].per_vector}u"
+    vectors = [f"w[{v}]" for v in range(operands.vectors)]
+    first = f"(from_x + at) / {DATA_TYPES[operands.x.data_type].per_vector}u"
     return [
-        f"void read_held(uint at, out uvec4 w[{of.vectors}]) {{",
+        f"void read_held(uint at, out uvec4 w[{operands.vectors}]) {{",
         *(f"    {vector} = x_vector({first} + {v}u);" for v, vector in enumerate(vectors)),
         "}",
-        f"void elements_of(uvec4 w[{of.vectors}], out float v[{of.unit}]) {{",
-        *(f"    v[{k}] = {lanes.element('x', of.x, vectors, k)};" for k in range(of.unit)),
+        f"void elements_of(uvec4 w[{operands.vectors}], out float v[{operands.unit}]) {{",
+        *(f"    v[{k}] = {lanes.element('x', operands.x, vectors, k)};" for k in range(operands.unit)),
         "}",
     ]
 
 
-def _write_step(of: RowOperands, *, held: bool) -> list[str]:
+def _write_step(operands: RowOperands, *, held: bool) -> list[str]:
     """Return write_step(at), which computes and stores the results of one step; every load comes before the first
     store.
 
@@ -182,25 +185,25 @@ def _write_step(of: RowOperands, *, held: bool) -> list[str]:
     def element(name: str, k: int) -> str:
         if held and name == "x":
             return f"v[{k}]"
-        if name in of.parameters and name not in of.varying:
+        if name in operands.parameters and name not in operands.varying:
             return f"all_{name}"
-        if of.unit == 1:
-            return f"{name}_load(from_{name} + at * {name}_STRIDE_{of.last})"
-        return _element(of, name, k)
+        if operands.unit == 1:
+            return f"{name}_load(from_{name} + at * {name}_STRIDE_{operands.last})"
+        return _element(operands, name, k)
 
     def finished(k: int) -> str:
-        arguments = [element(name, k) for name in ("x", *of.parameters)]
+        arguments = [element(name, k) for name in ("x", *operands.parameters)]
         return f"finish({', '.join(arguments)}, row_mean, row_factor)"
 
-    lines = [f"void write_held(uint at, float v[{of.unit}]) {{" if held else "void write_step(uint at) {"]
-    if of.unit == 1:
-        return [*lines, f"    y_store(from_y + at * y_STRIDE_{of.last}, {finished(0)});", "}"]
-    for name in [*([] if held else ["x"]), *of.varying]:
-        lines += _load_vectors(of, name, f"from_{name} + at")
-    stored, first = lanes.variables("y_", of.y, of.unit), "from_y + at"
-    per_vector = DATA_TYPES[of.y.data_type].per_vector
+    lines = [f"void write_held(uint at, float v[{operands.unit}]) {{" if held else "void write_step(uint at) {"]
+    if operands.unit == 1:
+        return [*lines, f"    y_store(from_y + at * y_STRIDE_{operands.last}, {finished(0)});", "}"]
+    for name in [*([] if held else ["x"]), *operands.varying]:
+        lines += _load_vectors(operands, name, f"from_{name} + at")
+    stored, first = lanes.variables("y_", operands.y, operands.unit), "from_y + at"
+    per_vector = DATA_TYPES[operands.y.data_type].per_vector
     for v, vector in enumerate(stored):
         lines += lanes.clear([vector])
         elements = range(v * per_vector, (v + 1) * per_vector)
-        lines += [lanes.put("y", of.y, stored, k, first, finished(k)) for k in elements]
+        lines += [lanes.put("y", operands.y, stored, k, first, finished(k)) for k in elements]
     return [*lines, *lanes.store("y", stored, f"({first}) / {per_vector}u"), "}"]

@@ -17,7 +17,7 @@ from dml.errors import HRESULT, DMLError
 
 #: Dimensions without windows: batch and channel.
 PLANES = (0, 1)
-#: Constants of windows along each axis.
+#: Constants that describe a sliding window, one of each per axis.
 _SLIDING = ("STEP", "DILATION", "START")
 
 
@@ -42,36 +42,37 @@ class BoxKernel:
     slides: bool = False
 
 
-def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
+def each_result(builder: ProgramBuilder, box_kernel: BoxKernel) -> None:
     """Run the kernel. An invocation visits a small box, a workgroup a large one.
 
     Raises DMLError if a box is too large for the loops of a workgroup.
     """
-    most = largest_window(builder.target, what.cost)
-    if (places := math.prod(what.box)) > most:
+    most = largest_window(builder.target, box_kernel.cost)
+    if (places := math.prod(box_kernel.box)) > most:
         raise DMLError(
-            f"{builder.operator or what.kernel}: a window of {places} elements, above this device's limit {most}",
+            f"{builder.operator or box_kernel.kernel}: a window has {places} elements, "
+            f"above this device's limit {most}",
             HRESULT.E_OUTOFMEMORY,
         )
-    operands = [bound.operand for bound in what.tensors.values()]
-    if what.slides and not fits(builder, what):
-        for part_of_windows in _in_windows(builder, what):
+    operands = [bound.operand for bound in box_kernel.tensors.values()]
+    if box_kernel.slides and not fits(builder, box_kernel):
+        for part_of_windows in _in_windows(builder, box_kernel):
             _each_result(builder, part_of_windows, part_of_windows.tensors)
         return
-    for part in in_parts(operands, builder.target.max_region, what.split_axes):
-        _each_result(builder, what, _of_operands(what.tensors, part))
+    for part in in_parts(operands, builder.target.max_region, box_kernel.split_axes):
+        _each_result(builder, box_kernel, _of_operands(box_kernel.tensors, part))
 
 
-def _in_windows(builder: ProgramBuilder, what: BoxKernel) -> Iterator[BoxKernel]:
+def _in_windows(builder: ProgramBuilder, box_kernel: BoxKernel) -> Iterator[BoxKernel]:
     """Yield parts of the result with the part of the source that their windows read.
 
-    BEFORE_d and WHOLE_d: the source's elements before it along each axis, and the source's size.
+    BEFORE_d and WHOLE_d: along each axis, the number of the source's elements before the part, and the source's size.
     """
-    others = {name: bound for name, bound in what.tensors.items() if name != "source"}
-    source = what.tensors["source"]
-    windows = (*(1,) * (3 - len(what.box)), *what.box)
+    others = {name: bound for name, bound in box_kernel.tensors.items() if name != "source"}
+    source = box_kernel.tensors["source"]
+    windows = (*(1,) * (3 - len(box_kernel.box)), *box_kernel.box)
     sizes = source.operand.sizes[2:]
-    step, dilation, start = ([int(what.constants[f"{name}_{d}"]) for d in range(3)] for name in _SLIDING)
+    step, dilation, start = ([int(box_kernel.constants[f"{name}_{d}"]) for d in range(3)] for name in _SLIDING)
 
     def reach(box: Box) -> Box:
         return *box[:2], *(
@@ -80,7 +81,7 @@ def _in_windows(builder: ProgramBuilder, what: BoxKernel) -> Iterator[BoxKernel]
 
     operands = [bound.operand for bound in others.values()]
     for box, own, place, read in in_reach(operands, source.operand, builder.target.max_region, reach):
-        constants = dict(what.constants)
+        constants = dict(box_kernel.constants)
         for d, (before, _) in enumerate(place[2:]):
             constants[f"START_{d}"] = (start[d] - box[2 + d][0] * step[d] + before) % 2**32
             constants |= {f"BEFORE_{d}": before, f"WHOLE_{d}": sizes[d]}
@@ -88,20 +89,20 @@ def _in_windows(builder: ProgramBuilder, what: BoxKernel) -> Iterator[BoxKernel]
             if name in constants:  # of the whole source
                 constants[name] = int(constants[name]) + first
         tensors = {**_of_operands(others, own), "source": replace(source, operand=read)}
-        yield replace(what, tensors=tensors, constants=constants, defines={**what.defines, "IN_PARTS": 1})
+        yield replace(box_kernel, tensors=tensors, constants=constants, defines={**box_kernel.defines, "IN_PARTS": 1})
 
 
-def fits(builder: ProgramBuilder, what: BoxKernel) -> bool:
+def fits(builder: ProgramBuilder, box_kernel: BoxKernel) -> bool:
     """Whether the kernel's tensors fit bindings, cut along ``split_axes`` if need be."""
-    operands = [bound.operand for bound in what.tensors.values()]
-    return cut(operands, builder.target.max_region, what.split_axes) is not None
+    operands = [bound.operand for bound in box_kernel.tensors.values()]
+    return cut(operands, builder.target.max_region, box_kernel.split_axes) is not None
 
 
 def in_planes(
     builder: ProgramBuilder, tensors: Mapping[str, Bound]
 ) -> Iterator[tuple[tuple[int, ...], dict[str, Bound]]]:
-    """Cut {N, C, ...} tensors along both dimensions into parts within a binding; with each part, yield its first image
-    and channel."""
+    """Cut {N, C, ...} tensors along N and C into parts that fit a binding; yield each part with its first image and
+    channel."""
     operands = [bound.operand for bound in tensors.values()]
     for start, part in in_places(operands, builder.target.max_region, PLANES):
         yield start, _of_operands(tensors, part)
@@ -113,25 +114,33 @@ def _of_operands(tensors: Mapping[str, Bound], operands: Sequence[Operand]) -> d
     }
 
 
-def _each_result(builder: ProgramBuilder, what: BoxKernel, tensors: Mapping[str, Bound]) -> None:
+def _each_result(builder: ProgramBuilder, box_kernel: BoxKernel, tensors: Mapping[str, Bound]) -> None:
     """Run the kernel on ``tensors``: the parts of its tensors, each within a binding."""
     result = tensors["result"].operand
     per_word = DATA_TYPES[result.data_type].per_word if owns_whole_words(result) else 1
-    sharing = window_sharing(builder.target, what.box, what.cost, per_word, seldom_full=what.seldom_full)
-    defines = {**what.defines, "WHOLE_WORDS": int(sharing.whole_words), "WIDE": int(sharing.together)}
+    sharing = window_sharing(
+        builder.target, box_kernel.box, box_kernel.cost, per_word, seldom_full=box_kernel.seldom_full
+    )
+    defines = {**box_kernel.defines, "WHOLE_WORDS": int(sharing.whole_words), "WIDE": int(sharing.together)}
     if sharing.together:
         builder.dispatch(
-            what.kernel,
+            box_kernel.kernel,
             tensors,
             space=result.sizes,
             groups=result.count,
             workgroup=sharing.workgroup,
-            constants=what.constants,
+            constants=box_kernel.constants,
             defines=defines,
             steps=sharing.steps,
         )
         return
     units = -(-result.count // per_word) if sharing.whole_words else result.count
     builder.walk(
-        what.kernel, tensors, units, space=result.sizes, rounds=sharing.steps, constants=what.constants, defines=defines
+        box_kernel.kernel,
+        tensors,
+        units,
+        space=result.sizes,
+        rounds=sharing.steps,
+        constants=box_kernel.constants,
+        defines=defines,
     )

@@ -66,7 +66,7 @@ def roi_align_grad(desc: d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC, builder: ProgramBui
     planes = {name: found for name in _PLANES if (found := builder.get(name)) is not None}
     gradient, edges = builder["InputGradientTensor"], builder.get("OutputROIGradientTensor")
     channels, most = gradient.sizes[1], builder.target.max_region
-    # Each output has up to four words of its own (see _winner and _edges).
+    # _winner and _edges use up to four words of temporary memory for each output.
     each = 4 * max(4 * gradient.count, *(operand.count for operand in planes.values())) // channels
     at_once = max(1, most // each)
     if at_once >= channels and all(operand.region.size <= most for operand in planes.values()):

@@ -109,8 +109,8 @@ class RegionSampling:
         """Return constants for the lists' layout, the words of a region's lists, and the length of the longest list
         along each axis.
 
-        per_cell, per_output: list entries per cell of the image, and additional entries of an output that shares its
-        first and last cell with others.
+        per_cell: number of list entries per cell of the image. per_output: number of additional entries per output,
+        because outputs may share their first and last cells with others.
         """
         most = int(self.constants["MAXIMUM"])
         constants: dict[str, Constant] = {"PER_CELL": float(per_cell), "PER_OUTPUT": per_output}
@@ -129,7 +129,7 @@ class RegionSampling:
 
 @dataclass(frozen=True)
 class PlaceParts:
-    """The number of dispatches for a walk along lists of positions, the steps of each, and their constants."""
+    """How dispatches divide a walk along lists of positions: their number, the steps of each, and their constants."""
 
     count: int = 1
     steps: int = 1

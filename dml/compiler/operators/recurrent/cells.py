@@ -11,7 +11,7 @@ class Cell:
 
     gates: products per unit and step. joined: the leading gates whose recurrence bias is added before the activation,
     so that it can join the input's bias. functions: names of its activations. phases: dependent parts of a step, if
-    products depend on products. keeps: whether a unit has a second value besides its state.
+    products depend on products. keeps: whether each unit has another value in addition to its state.
     """
 
     kernel: str

@@ -14,7 +14,8 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
 def project(builder: ProgramBuilder, x: Operand, addend: Operand | None, *, many_rows: bool = False) -> Operand:
     """Return the input's contribution to every gate at every step of x: {direction, step, row, gate * unit}, FLOAT32,
-    ``joined_bias`` included. many_rows: worth a copy of weights whose columns would be read."""
+    ``joined_bias`` included. many_rows: there are so many rows that weights whose columns would be read are worth a
+    copy."""
     x, w = drop(x, 0), drop(builder["WeightTensor"], 0)
     steps, batch, size = x.sizes
     directions, width, _ = w.sizes

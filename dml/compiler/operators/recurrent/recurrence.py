@@ -18,7 +18,7 @@ from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import lower
 from dml.compiler.operators.activation.functions import activate
-from dml.compiler.operators.gemm.layout import in_rows, quads, transposed
+from dml.compiler.operators.gemm.layout import in_rows, transposed, vector_direction
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.operators.movement.views import drop, part
 from dml.compiler.operators.recurrent.cells import Cell
@@ -31,11 +31,7 @@ from dml.compiler.scalar import Constant, Leaf, node
 from dml.compiler.selection.recurrent import RecurrenceCut, RecurrenceSizes, recurrence_cut, recurrence_rounds
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
-from dml.enums import (
-    DML_RECURRENT_NETWORK_DIRECTION,
-    DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE_UINT32,
-)
+from dml.enums import DML_RECURRENT_NETWORK_DIRECTION, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
 from dml.tensors import packed_strides
 
 RecurrentDesc = DML_GRU_OPERATOR_DESC | DML_LSTM_OPERATOR_DESC | DML_RNN_OPERATOR_DESC
@@ -253,7 +249,7 @@ def _in_spans(recurrence: Recurrence, steps: int, *, is_backward: bool) -> None:
 
 
 def _ending(builder: ProgramBuilder, state: CarriedState, sizes: RecurrenceSizes) -> CarriedState:
-    """Return the state with a temporary for its final value."""
+    """Return the state with a temporary to which its final value is written."""
     shape = (sizes.directions, sizes.batch, sizes.hidden)
     return replace(state, end=builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, shape))
 
@@ -300,7 +296,8 @@ def _constants(sizes: RecurrenceSizes, direction: DML_RECURRENT_NETWORK_DIRECTIO
         "STEPS": sizes.steps,
         "BATCH": sizes.batch,
         "DIRECTIONS": sizes.directions,
-        # Index of the backward direction: 1 of two, 0 if it is the only one, else an index that no direction has.
+        # Index of the backward direction: 1 if there are two directions, 0 if it is the only one, else an index that no
+        # direction has.
         "BACKWARD_DIRECTION": 1 if sizes.directions == 2 else 0 if direction == _BACKWARD else 2,
     }
 
@@ -311,7 +308,7 @@ def _defines(builder: ProgramBuilder, cell: Cell, sizes: RecurrenceSizes, cut: R
         cut.multiplied
         and sequence is not None
         and sequence.data_type == DML_TENSOR_DATA_TYPE_FLOAT32
-        and quads(sequence, store=True) == "row"
+        and vector_direction(sequence, store=True) == "row"
     )
     return {
         "SEQUENCE_WIDE": int(wide),

@@ -1,4 +1,4 @@
-"""Recurrent networks whose steps no kernel can compute alone.
+"""Recurrent networks whose steps take several kernels each.
 
 An activation that reduces over the hidden units (softmax, its logarithm, hardmax) needs all units of a gate; and
 weights may exceed a binding. Each step is composed of products, activations and element-wise kernels; the directions
@@ -77,7 +77,7 @@ class _DirectionSteps:
         return part(sums, 1, number * self.hidden, self.hidden)
 
     def units(self, parameters: Operand, number: int) -> Operand:
-        """Return a vector of parameters by unit, for every row."""
+        """Return parameters ``number`` of each unit (a bias or a peephole), broadcast to all rows."""
         return part(parameters, 0, number * self.hidden, self.hidden).broadcast((self.gates.sizes[1], self.hidden))
 
     def activated(self, function: int, x: Operand) -> Operand:
@@ -138,7 +138,7 @@ class _DirectionSteps:
 
 
 def recur_by_parts(builder: ProgramBuilder, cell: Cell, desc: RecurrentDesc) -> None:
-    """Lower a network with steps composed of products."""
+    """Lower a network as separate products, activations and element-wise kernels for each step."""
     weights = drop(builder["RecurrenceTensor"], 0)
     gates = project(builder, builder["InputTensor"], joined_bias(builder, cell))
     for number in range(weights.sizes[0]):

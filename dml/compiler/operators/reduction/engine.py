@@ -47,9 +47,9 @@ def reduce(
     Any length: long reductions to few results take two or more dispatches through a temporary. Float sums run in
     float32 in blocks and trees. Any size: tensors larger than a binding are reduced in parts.
     """
-    what = Combination(monoid, element, [expression for _, expression in results])
+    combination = Combination(monoid, element, [expression for _, expression in results])
     stored = [operand for operand, _ in results]
-    fixed = leaves_of(*what.finish) - {0}
+    fixed = leaves_of(*combination.finish) - {0}
     inputs = [_repeated(operand, inputs[0].sizes, axes) if i in fixed else operand for i, operand in enumerate(inputs)]
     operands, kept = kept_first(inputs, axes, stored, in_order=positional)
     sizes, most = operands[0].sizes, builder.target.max_region
@@ -68,9 +68,9 @@ def reduce(
             builder.target, part[: len(inputs)], part[len(inputs) :], kept, words=len(monoid.pack)
         )
         if len(reduced_boxes) == 1:
-            _reduce_whole(builder, layout, what)
+            _reduce_whole(builder, layout, combination)
         else:
-            _reduce_boxes(builder, layout, what, reduced_boxes)
+            _reduce_boxes(builder, layout, combination, reduced_boxes)
 
 
 def _repeated(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Operand:
@@ -79,18 +79,18 @@ def _repeated(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> 
     return wide.view(sizes, tuple(0 if axis in axes else stride for axis, stride in enumerate(wide.strides)))
 
 
-def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combination) -> None:
+def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, combination: Combination) -> None:
     """Reduce in one dispatch or, with chunks, in one for partial results and further ones that combine these."""
     groups = layout.count // layout.wide
-    computed = 0 if what.element == VALUE else layout.wide * layout.unit
+    computed = 0 if combination.element == VALUE else layout.wide * layout.unit
     sharing = reduction_sharing(builder.target, groups, layout.steps, layout.row_bytes, computed)
     chunk, chunks = sharing.cut(layout.steps)
-    one_word = len(what.monoid.pack) == 1
+    one_word = len(combination.monoid.pack) == 1
     if chunks == 1:
-        stored, stores = layout.results, what
+        stored, stores = layout.results, combination
     else:
-        stored = tuple(_plane(builder, (chunks * layout.count,)) for _ in what.monoid.pack)
-        stores = replace(what, finish=_packed(what.monoid))
+        stored = tuple(_plane(builder, (chunks * layout.count,)) for _ in combination.monoid.pack)
+        stores = replace(combination, finish=_packed(combination.monoid))
     code, constants = kernel_code(layout, stores, stored, partial=chunks > 1)
     moves_vectors = layout.wide * layout.unit > 1
     builder.dispatch(
@@ -106,8 +106,8 @@ def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
         workgroup=sharing.workgroup,
         constants={"RESULTS": groups, "CHUNKS": chunks, "CHUNK": chunk, "STEPS": layout.steps, **constants},
         defines={
-            "ACC": what.monoid.glsl,
-            "IDENTITY": what.monoid.identity,
+            "ACC": combination.monoid.glsl,
+            "IDENTITY": combination.monoid.identity,
             "LANES": sharing.lanes,
             "WIDE": layout.wide,
             "UNIT": layout.unit,
@@ -123,32 +123,37 @@ def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
     )
     if chunks > 1:
         sizes, strides = (chunks, *layout.kept_sizes), (layout.count, *packed_strides(layout.kept_sizes))
-        _combine(builder, layout, what, [plane.view(sizes, strides) for plane in stored])
+        _combine(builder, layout, combination, [plane.view(sizes, strides) for plane in stored])
 
 
-def _reduce_boxes(builder: ProgramBuilder, layout: ReductionLayout, what: Combination, parts: Sequence[Box]) -> None:
+def _reduce_boxes(
+    builder: ProgramBuilder, layout: ReductionLayout, combination: Combination, parts: Sequence[Box]
+) -> None:
     """Reduce boxes of the reduced dimensions one by one, then their partial results."""
     sizes = layout.reduced_sizes
     axes = range(layout.kept, layout.rank)
-    # The partial results of one result are contiguous, so that they can be split by results.
+    # The partial sums of a result are contiguous, so a tensor too large for one binding is split between results.
     shape = (*layout.kept_sizes, len(parts))
-    planes = [_plane(builder, shape) for _ in what.monoid.pack]
+    planes = [_plane(builder, shape) for _ in combination.monoid.pack]
     strides = packed_strides(shape)
     leaves = [Leaf(i) for i in range(len(layout.inputs))]
     for number, part in enumerate(parts):
         inputs = [narrow(operand, axes, part) for operand in layout.inputs]
         single = (*layout.kept_sizes, *(1,) * len(sizes)), (*strides[:-1], *(0,) * len(sizes))
         places = [plane.view(*single, number) for plane in planes]
-        placed = substitute(what.element, [*leaves, _position(Leaf(len(leaves)), sizes, part)])
-        of_part = Combination(what.monoid, placed, _packed(what.monoid))
-        own = ReductionLayout.of(builder.target, inputs, places, layout.kept, words=len(what.monoid.pack))
+        placed = substitute(combination.element, [*leaves, _position(Leaf(len(leaves)), sizes, part)])
+        of_part = Combination(combination.monoid, placed, _packed(combination.monoid))
+        own = ReductionLayout.of(builder.target, inputs, places, layout.kept, words=len(combination.monoid.pack))
         _reduce_whole(builder, own, of_part)
     by_part = (len(parts), *layout.kept_sizes), (1, *strides[:-1])
-    _combine(builder, layout, what, [plane.view(*by_part) for plane in planes])
+    _combine(builder, layout, combination, [plane.view(*by_part) for plane in planes])
 
 
-def _combine(builder: ProgramBuilder, layout: ReductionLayout, what: Combination, planes: Sequence[Operand]) -> None:
-    """Combine partial results by the same monoid, applied to their words, as (partial results, kept dimensions)."""
+def _combine(
+    builder: ProgramBuilder, layout: ReductionLayout, combination: Combination, planes: Sequence[Operand]
+) -> None:
+    """Reduce partial results {partial results, kept dimensions} to the results. planes: one tensor per word of an
+    accumulator."""
     sizes, inputs = planes[0].sizes, list(planes)
     places: list[Expression] = [VALUE] * len(layout.inputs)
     for i in sorted(layout.rows):
@@ -156,19 +161,19 @@ def _combine(builder: ProgramBuilder, layout: ReductionLayout, what: Combination
         inputs.append(layout.inputs[i].view(sizes, (0, *layout.inputs[i].strides[: layout.kept])))
     results = [
         (operand.view((1, *layout.kept_sizes), (0, *operand.strides[: layout.kept])), substitute(expression, places))
-        for operand, expression in zip(layout.results, what.finish, strict=True)
+        for operand, expression in zip(layout.results, combination.finish, strict=True)
     ]
-    unpack = node(what.monoid.unpack, *(Leaf(i) for i in range(len(planes))), glsl=what.monoid.glsl)
-    reduce(builder, what.monoid, inputs, (0,), results, unpack)
+    unpack = node(combination.monoid.unpack, *(Leaf(i) for i in range(len(planes))), glsl=combination.monoid.glsl)
+    reduce(builder, combination.monoid, inputs, (0,), results, unpack)
 
 
 def _plane(builder: ProgramBuilder, sizes: Sequence[int]) -> Operand:
-    """Return a temporary for one word of each partial result."""
+    """Return a temporary that holds one word of every partial result's accumulator."""
     return builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, sizes)
 
 
 def _packed(monoid: Monoid) -> list[Expression]:
-    """Return the accumulator as words."""
+    """Return one expression per word of the accumulator."""
     return [node(word, VALUE, glsl="uint") for word in monoid.pack]
 
 

@@ -29,15 +29,15 @@ class Combination:
 
 
 def kernel_code(
-    layout: ReductionLayout, what: Combination, stored: Sequence[Operand], *, partial: bool
+    layout: ReductionLayout, combination: Combination, stored: Sequence[Operand], *, partial: bool
 ) -> tuple[str, dict[str, Constant]]:
-    """Return the text and its constants.
+    """Return the GLSL and the constants that it reads.
 
     stored: the tensors y0, y1, ... for the results. partial: chunks' results are stored one after the other.
     """
-    monoid, rank = what.monoid, layout.rank
-    emitted = emit(what.element, [*_types(layout), "uint"], "element", monoid.glsl)
-    stores, constants = _store_results(layout, what, stored, partial=partial)
+    monoid, rank = combination.monoid, layout.rank
+    emitted = emit(combination.element, [*_types(layout), "uint"], "element", monoid.glsl)
+    stores, constants = _store_results(layout, combination, stored, partial=partial)
     lines = [
         *monoid.function,
         emitted.code,
@@ -109,14 +109,14 @@ def _element(layout: ReductionLayout, k: int) -> str:
 
 
 def _store_results(
-    layout: ReductionLayout, what: Combination, stored: Sequence[Operand], *, partial: bool
+    layout: ReductionLayout, combination: Combination, stored: Sequence[Operand], *, partial: bool
 ) -> tuple[list[str], dict[str, Constant]]:
     """Return void store_results(c, slot, chunk, a), and the functions finish0(), finish1(), ... that it calls."""
-    acc, types = what.monoid.glsl, _types(layout)
+    acc, types = combination.monoid.glsl, _types(layout)
     functions: list[str] = []
     calls: list[str] = []
     constants: dict[str, Constant] = {}
-    for i, (expression, target) in enumerate(zip(what.finish, stored, strict=True)):
+    for i, (expression, target) in enumerate(zip(combination.finish, stored, strict=True)):
         finish = emit(expression, [acc, *types[1:]], f"finish{i}", DATA_TYPES[target.computed_type].glsl)
         constants.update(finish.constants)
         functions.append(finish.code)

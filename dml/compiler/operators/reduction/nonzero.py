@@ -71,7 +71,8 @@ def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, builder: Pr
 
 
 def _places(x: Operand, before: int, box: Box, first: int, held: int) -> dict[str, Constant]:
-    """Return the place of a part of x, and the rows ``first`` to ``first + held`` that a dispatch writes."""
+    """Return the kernel's constants for a part of x with ``before`` elements before it, which writes up to ``held``
+    rows of the coordinates from row ``first`` on."""
     is_last = before + _elements(box) == x.count
     return {"BEFORE": before, "TOTAL": x.count, "IS_LAST": is_last, "FIRST_ROW": first, "ROWS": held}
 

@@ -181,8 +181,7 @@ def _moves(monoid: Monoid, tensors: dict[str, Operand], items: int) -> list[str]
 
 @lowering(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, DML_CUMULATIVE_PRODUCT_OPERATOR_DESC)
 def cumulative(
-    desc: DML_CUMULATIVE_SUMMATION_OPERATOR_DESC | DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
-    builder: ProgramBuilder,
+    desc: DML_CUMULATIVE_SUMMATION_OPERATOR_DESC | DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
     source, result = builder["InputTensor"], builder["OutputTensor"]
     if isinstance(desc, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC):

@@ -59,7 +59,7 @@ def top_k(
 
 
 def _with_lines_that_fit(builder: ProgramBuilder, x: Operand) -> Operand:
-    """Return x; or memory for its lines one after the other, if a line's elements are too far apart for a binding."""
+    """Return x or, if a line's elements are too far apart for one binding, a packed temporary of x's sizes."""
     if x.strides[-1] == 1 or cut([x], builder.target.max_region, range(x.rank - 1)):
         return x
     return builder.temporary(x.data_type, x.sizes)

@@ -24,7 +24,7 @@ _MOST_VERSION = 2**31 - 1
 
 
 def mend(model: Any) -> None:
-    """Add parts that a model omits, and sort its nodes.
+    """Repair a model in place: add the parts that it omits, and sort its nodes.
 
     Raises DMLError for versions that no opset has, and for names that are not text.
     """

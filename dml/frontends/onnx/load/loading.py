@@ -45,7 +45,7 @@ ModelSource = Any  # str | os.PathLike[str] | bytes | onnx.ModelProto
 
 
 def load_model(source: ModelSource) -> Any:
-    """Load and check a ModelProto, given by path, serialized bytes or itself, with external data read in.
+    """Load and check a model, given as a path, as serialized bytes or as a ModelProto. External data are read in.
 
     Raises DMLError for any fault. External data needs a path: it must be in the model's folder.
     """
@@ -53,7 +53,7 @@ def load_model(source: ModelSource) -> Any:
 
 
 class Loaded(NamedTuple):
-    """A checked model, its graph's initializers by name (with their own memory), and its outline (see ``outline``).
+    """A checked model, copies of its graph's initializers by name, and its outline (see ``outline``).
 
     Small omissions are repaired. The initializers and the outline do not refer to the model, which may lack the data
     of large initializers.
@@ -248,7 +248,7 @@ def check_tensor(
     if any(size < 0 for size in tensor.dims):
         raise DMLError(f"{where}: a dimension is negative, found {tuple(tensor.dims)}")
     if tensor.HasField("segment"):
-        raise DMLError(f"{where}: it is a segment of a tensor; a tensor must be whole")
+        raise DMLError(f"{where}: it is a segment of a tensor; segments are not supported")
     count = prod(tensor.dims)
     if tensor.data_type == onnx.TensorProto.STRING:
         if len(tensor.string_data) != count:

@@ -41,7 +41,7 @@ _CASTS: dict[int, DType] = {
 
 
 def _known(array: Any) -> list[Any]:
-    """Return the numbers in a constant, which may be traced."""
+    """Return the elements of a constant as numbers, some of which may be traced."""
     if isinstance(array, TracedArray):
         raise UntracedError("the number of elements depends on values computed from sizes")
     return list(array.reshape(-1).tolist())
@@ -63,7 +63,8 @@ def _numbers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _agreed(function: Callable[..., Any], kinds: str) -> Callable[..., Any]:
-    """Return a function of two arrays with dtypes of these kinds, for which NumPy and ONNX agree."""
+    """Return ``function`` as a fold of two arrays: it computes only if both have the same dtype, of one of these kinds,
+    for which NumPy and ONNX agree."""
 
     def compute(node: OnnxNode, a: Array, b: Array) -> Any:
         agreed = node.version >= 7 and a.dtype == b.dtype and a.dtype.kind in kinds

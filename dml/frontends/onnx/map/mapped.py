@@ -62,7 +62,8 @@ class MappedNode(NamedTuple):
     inside: int
 
     def again(self, inputs: Sequence[OnnxValue | None], sources: Sequence[Source]) -> tuple[int, list[Any]]:
-        """Repeat the additions in the inputs' graph; return the number of their first node there, and the outputs."""
+        """Add the node's operators again, to the graph of the inputs; return the number of the first of them there, and
+        the outputs."""
         builder = next(filter(None, inputs)).builder
         first = builder.add(self.fragment, sources)
         for index, node, constant in self.constants:

@@ -169,10 +169,7 @@ def held(array: Array | DeviceArray) -> Array | DeviceArray:
 
 
 def run(
-    compiled: Any,
-    feeds: Mapping[str, Array],
-    keep: Sequence[str] = (),
-    into: Mapping[str, DeviceArray] | None = None,
+    compiled: Any, feeds: Mapping[str, Array], keep: Sequence[str] = (), into: Mapping[str, DeviceArray] | None = None
 ) -> dict[str, Any]:
     """Run a compiled graph on the arrays that it reads.
 
@@ -235,7 +232,8 @@ class GraphFacts:
 
 
 class Trace:
-    """One walk through a model. ``graph`` returns the outputs; ``guards`` are its dependencies besides the shapes."""
+    """One walk through a model. ``graph`` returns the outputs; ``guards`` are the values, in addition to the shapes, on
+    which the graph depends."""
 
     def __init__(
         self,
@@ -247,7 +245,7 @@ class Trace:
         self.builder = Builder(device, shared, converts=True)
         #: Mappings kept from other walks.
         self.mapped = mapped
-        #: Whether the node being mapped adds the same operators for equal inputs.
+        #: Whether the current node's mapping depends only on the node and its inputs, so that it may be reused.
         self.is_repeatable = True
         self.functions = functions
         self.feeds: dict[str, Array] | None = {}
@@ -301,7 +299,7 @@ class Trace:
         return self.guards[-1].expected
 
     def limit(self, value: OnnxValue, most: int, more: int, rule: str, place: str) -> None:
-        """Limit the numbers in a value plus ``more`` to ``most``.
+        """Require that the numbers in a value, plus ``more``, are at most ``most``.
 
         Constants are checked now, inputs of the model at each run; values that the model computes are not checked.
         """
@@ -347,7 +345,8 @@ class Trace:
             return self.body(graph, Scope(opsets), inputs)
 
     def body(self, graph: GraphFacts, scope: Scope, inputs: Mapping[str, Item]) -> list[Item]:
-        """Return the outputs of a graph whose names are in ``scope``."""
+        """Map the nodes of a graph or function body, and return its outputs. scope: its names; those of the inputs are
+        added."""
         builder = self.builder
         for name, shape, dtype, array in graph.constants:
             scope.items[name] = OnnxValue.again(builder, shape, dtype, array, None)

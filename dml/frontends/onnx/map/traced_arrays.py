@@ -31,7 +31,8 @@ _FEW = 16
 class TracedArray(TracedValue):
     """A constant whose elements are computed from traced numbers. now: the elements for the present numbers.
 
-    of: the numbers it depends on besides the shape. make: computes the elements for other numbers.
+    of: the traced numbers, in addition to the shape, on which the elements depend. make: computes the elements for
+    other numbers.
     """
 
     shape: Shape

@@ -75,7 +75,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
             raise DMLError(
                 f"the model has operators that neither dml nor a host runtime knows: {words}", HRESULT.E_NOTIMPL
             )
-        #: Each part by its cut, and the nodes of the cut with a data-dependent number of rows.
+        #: (cut, nodes of the cut with a data-dependent number of rows) -> part.
         self._parts_of: dict[tuple[Cut[NodeFacts], frozenset[NodeFacts]], Part] = {}
         #: Values that parts on the device read and that should stay there.
         self._device_inputs: set[str] = set()
@@ -296,12 +296,7 @@ def open_device(device: int | str | None) -> Device:
 
 @checked
 def run_model(
-    source: ModelSource,
-    inputs: Any,
-    device: int | str | Device | None = None,
-    *,
-    fallback: bool = True,
-    **kwargs: Any,
+    source: ModelSource, inputs: Any, device: int | str | Device | None = None, *, fallback: bool = True, **kwargs: Any
 ) -> tuple[Any, ...]:
     """Prepare and run once."""
     return prepare(source, device, fallback=fallback).run(inputs)

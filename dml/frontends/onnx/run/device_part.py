@@ -51,7 +51,8 @@ class Result:
 
 
 class OnnxPlan:
-    """A model compiled for input shapes: the graph, and the outputs that need it. The rest of the trace is not kept."""
+    """A model compiled for input shapes: its graph, and how to return its outputs. The rest of the trace is not
+    kept."""
 
     def __init__(self, trace: Trace, outputs: Mapping[str, Any], shared: SharedMemory | None = None) -> None:
         self.guards: list[Guard] = trace.guards
@@ -85,8 +86,14 @@ class OnnxPlan:
 
     @property
     def kept(self) -> Mapping[object, int]:
-        """Buffers kept on the device besides weights, with bytes: inputs, outputs, temporaries and kernels."""
+        """The memory that the plan keeps on the device, except weights, with bytes: inputs, outputs, temporaries and
+        kernels."""
         return {} if self.compiled is None else self.compiled.kept
+
+    @property
+    def kept_kernels(self) -> set[object]:
+        """The kernels among ``kept``."""
+        return set() if self.compiled is None else self.compiled.kept_kernels
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
         """Return whether inputs with these values lead to this graph."""
@@ -129,10 +136,7 @@ class OnnxPlan:
         )
 
     def run(
-        self,
-        feeds: Mapping[str, Array],
-        keep: Collection[str] = (),
-        into: Mapping[str, DeviceArray] | None = None,
+        self, feeds: Mapping[str, Array], keep: Collection[str] = (), into: Mapping[str, DeviceArray] | None = None
     ) -> dict[str, Any]:
         """Run and return the outputs by name. keep: outputs that stay on the device, if they are computed there. into:
         arrays of the outputs written in place."""

@@ -152,7 +152,7 @@ class _UnfitError(DMLError):
 
 
 def _lazy(make: Callable[[Any], _Run], model: Any) -> _Run:
-    """Return a runner that is created at its first run."""
+    """Return a function that creates the runner when it is first called."""
     runs: list[_Run] = []
 
     def run(feeds: dict[str, Any]) -> Sequence[Any]:

@@ -87,7 +87,8 @@ def _with_ones(stand: StandIns, given: Mapping[str, Any]) -> StandIns | None:
 
 
 def zeros(entry: Any, sizes: Mapping[str, int]) -> Array:
-    """Return an input of zeros with these symbolic sizes, by default 1. It takes no memory.
+    """Return zeros for an input, as a broadcast scalar, which takes no memory. sizes: values of symbolic sizes; the
+    others are 1.
 
     Raises DMLError for a type that is not a tensor, has no shape, or is too large.
     """

@@ -14,8 +14,7 @@ from dml.shapes import padded_sizes
 
 def _depth_first(c: IrContext) -> bool:
     mode = c.layer.text("mode")
-    if mode not in ("blocks_first", "depth_first"):
-        raise c.error(f"mode {mode!r} is not blocks_first or depth_first")
+    c.check(mode in ("blocks_first", "depth_first"), f"mode {mode!r} is not blocks_first or depth_first")
     return mode == "depth_first"
 
 
@@ -102,8 +101,7 @@ def roll(c: IrContext) -> IrValue:
     x, shifts, axes = c.tensor(0), c.integers(1), c.integers(2)
     if len(shifts) == 1:
         shifts = shifts * len(axes)
-    if len(shifts) != len(axes):
-        raise c.error(f"shifts and axes must have equal lengths, found {shifts} and {axes}")
+    c.check(len(shifts) == len(axes), f"shifts and axes must have equal lengths, found {shifts} and {axes}")
     for shift, number in zip(shifts, axes, strict=True):
         axis = c.axis(number, x.rank)
         x = _rolled(x, shift % x.sizes[axis], axis)

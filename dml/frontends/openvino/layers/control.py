@@ -67,8 +67,7 @@ def loop(c: IrContext) -> Sequence[IrValue]:
     for entry in body.outputs:
         if entry.axis is not None:
             parts = [c.as_tensor(value) for value in scans[entry.port]]
-            if not parts:
-                raise c.error("an output that joins iterations needs at least one iteration")
+            c.check(bool(parts), "an output that joins iterations needs at least one iteration")
             results[entry.port] = op.join(parts if entry.stride > 0 else parts[::-1], entry.axis % parts[0].rank)
     return _ordered(c, results)
 
@@ -86,8 +85,7 @@ def _count(c: IrContext, body: IrBody) -> int:
             first, last = _ends(c, entry)
             counts.append(max(0, (last - first) // entry.stride))
     most = _UNROLLED // max(1, len(body.network.layers))
-    if not counts:
-        raise c.error("the number of iterations is given neither by a count nor by an input that is sliced")
+    c.check(bool(counts), "the number of iterations is given neither by a count nor by an input that is sliced")
     if min(counts) > most:
         raise c.error(f"{min(counts)} iterations are too many to unroll", HRESULT.E_NOTIMPL)
     return min(counts)
@@ -138,28 +136,24 @@ def _last(c: IrContext, body: IrBody, entry: PortMap, found: dict[int, IrValue],
 
 
 def _body(c: IrContext, name: str) -> IrBody:
-    if name not in c.layer.bodies:
-        raise c.error(f"its {name} is missing")
+    c.check(name in c.layer.bodies, f"its {name} is missing")
     return c.layer.bodies[name]
 
 
 def _outer(c: IrContext, entry: PortMap) -> IrValue:
     """Return the value at an input port of the layer."""
-    if entry.port not in c.layer.input_ports:
-        raise c.error(f"its body reads input port {entry.port}, which the layer does not have")
+    c.check(entry.port in c.layer.input_ports, f"its body reads input port {entry.port}, which the layer does not have")
     return c.values[c.layer.input_ports.index(entry.port)]
 
 
 def _inner(c: IrContext, found: dict[int, IrValue], index: int) -> IrValue:
     """Return the value of a Result of the body."""
-    if index not in found:
-        raise c.error(f"its body has no Result {index}")
+    c.check(index in found, f"its body has no Result {index}")
     return found[index]
 
 
 def _ordered(c: IrContext, results: dict[int, IrValue]) -> list[IrValue]:
     """Return the layer's outputs in order."""
     for port in c.layer.outputs:
-        if port.id not in results:
-            raise c.error(f"its body has no Result for output port {port.id}")
+        c.check(port.id in results, f"its body has no Result for output port {port.id}")
     return [results[port.id] for port in c.layer.outputs]

@@ -21,8 +21,7 @@ UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 @layer("NonZero", counts=1)
 def nonzero(c: IrContext) -> Made:
     x = c.tensor(0)
-    if not c.layer.inputs[0][0].outputs[c.layer.inputs[0][1]].sizes:
-        raise c.error("its input must not be a scalar")
+    c.check(bool(c.layer.inputs[0][0].outputs[c.layer.inputs[0][1]].sizes), "its input must not be a scalar")
     if ELEMENT_BITS[x.data_type] == 64:
         x = op.logical_not(op.equals(x, c.as_tensor(np.zeros(1, numpy_dtype(x.data_type)))))
     outputs = {
@@ -43,8 +42,7 @@ def non_max_suppression(c: IrContext) -> Sequence[Made]:
     if boxes.rank != 3 or scores.rank != 3 or boxes.sizes != (scores.sizes[0], scores.sizes[2], 4):
         raise c.error(f"takes boxes {{N, B, 4}} and scores {{N, C, B}}, found {boxes.sizes} and {scores.sizes}")
     encoding = c.layer.text("box_encoding", "corner")
-    if encoding not in ("corner", "center"):
-        raise c.error(f"attribute box_encoding must be corner or center, found {encoding!r}")
+    c.check(encoding in ("corner", "center"), f"attribute box_encoding must be corner or center, found {encoding!r}")
     if len(c.values) > 5 and np.any(c.known(5) != 0):
         raise c.error("soft suppression (a soft_nms_sigma other than 0) is not supported")
     images, classes, count = scores.sizes
@@ -85,6 +83,5 @@ def _scalar(c: IrContext, index: int, kind: enums.DML_TENSOR_DATA_TYPE) -> Tenso
     if index >= len(c.values):
         return c.as_tensor(np.zeros(1, np.int64 if kind == INT64 else np.float32))
     given = c.tensor(index)
-    if given.desc.element_count != 1:
-        raise c.error(f"input {index} must hold one number, found sizes {given.sizes}")
+    c.check(given.desc.element_count == 1, f"input {index} must hold one number, found sizes {given.sizes}")
     return op.cast(given.reshape(1), kind)

@@ -132,8 +132,7 @@ def select(c: IrContext) -> IrValue:
 def clamp(c: IrContext) -> IrValue:
     x, low, high = c.tensor(0), c.layer.number("min"), c.layer.number("max")
     if x.desc.dtype.kind in "iu":
-        if np.isnan([low, high]).any():
-            raise c.error(f"min and max must be numbers, found {low} and {high}")
+        c.check(not np.isnan([low, high]).any(), f"min and max must be numbers, found {low} and {high}")
         limits = np.iinfo(x.desc.dtype)  # integers between the limits, which may be fractions or exceed the type
         low, high = (min(max(limit, limits.min), limits.max) for limit in (np.ceil(low), np.floor(high)))
         return op.clip(x, min=int(low), max=int(high))

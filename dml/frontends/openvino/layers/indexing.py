@@ -33,8 +33,7 @@ def gather(c: IrContext) -> IrValue:
     batches = c.axis(batches, indices.rank if batches < 0 else indices.rank + 1)
     if not batches:
         return op.gather(x, indices, axis).reshape(*c.sizes)
-    if axis < batches:
-        raise c.error(f"axis {axis} is one of the {batches} batch_dims")
+    c.check(axis >= batches, f"axis {axis} is one of the {batches} batch_dims")
     # As {batch, before, axis, after}: each batch element has its own indices
     batch, before, after = prod(x.sizes[:batches]), prod(x.sizes[batches:axis]), prod(x.sizes[axis + 1 :])
     flat = x.reshape(batch, before, x.sizes[axis], after)

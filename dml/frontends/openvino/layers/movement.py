@@ -96,8 +96,7 @@ def _window(c: IrContext, x: Tensor, slices: dict[int, slice]) -> Tensor:
     offsets, sizes, strides = [0] * x.rank, list(x.sizes), [1] * x.rank
     for axis, bounds in slices.items():
         chosen = taken(bounds, x.sizes[axis]) if bounds.step != 0 else range(0)
-        if not chosen:
-            raise c.error(f"{bounds} selects no element of dimension {axis} of sizes {x.sizes}")
+        c.check(bool(chosen), f"{bounds} selects no element of dimension {axis} of sizes {x.sizes}")
         first, last = (chosen[0], chosen[-1]) if chosen.step > 0 else (chosen[-1], chosen[0])
         offsets[axis], sizes[axis], strides[axis] = first, last - first + 1, chosen.step
     return op.slice_(x, offsets, sizes, strides)
@@ -124,8 +123,7 @@ def pad(c: IrContext) -> IrValue:
         "symmetric": enums.DML_PADDING_MODE_SYMMETRIC,
     }
     mode = c.layer.text("pad_mode")
-    if mode not in modes:
-        raise c.error(f"pad_mode {mode!r} is not one of {', '.join(modes)}")
+    c.check(mode in modes, f"pad_mode {mode!r} is not one of {', '.join(modes)}")
     x, start, end = c.tensor(0), c.integers(1), c.integers(2)
     if min(start + end, default=0) < 0:  # negative padding crops
         if mode not in ("constant", "edge"):
@@ -162,8 +160,7 @@ def reverse_subsequences(graph: Any, x: Tensor, lengths: IrValue, batch: int, ax
 def reverse(c: IrContext) -> IrValue:
     """Reverse along axes, given by number or marked in a mask."""
     x, mode = c.tensor(0), c.layer.text("mode")
-    if mode not in ("index", "mask"):
-        raise c.error(f"mode {mode!r} is not index or mask")
+    c.check(mode in ("index", "mask"), f"mode {mode!r} is not index or mask")
     marks = np.ravel(c.known(1))
     axes = {c.axis(int(axis), x.rank) for axis in (marks if mode == "index" else np.flatnonzero(marks))}
     strides = [-1 if axis in axes else 1 for axis in range(x.rank)]

@@ -43,8 +43,7 @@ def group_normalization(c: IrContext) -> IrValue:
     x, scale, bias = c.tensors(3)
     groups, epsilon = c.layer.integer("num_groups"), c.layer.number("epsilon")
     channels = x.sizes[1]
-    if groups < 1 or channels % groups:
-        raise c.error(f"num_groups {groups} does not divide the {channels} channels")
+    c.check(groups >= 1 and channels % groups == 0, f"num_groups {groups} does not divide the {channels} channels")
     return meaning.group_normalization(x, groups, scale, bias, epsilon)
 
 
@@ -53,8 +52,7 @@ def normalize_l2(c: IrContext) -> IrValue:
     """Divide x by the root of its sum of squares over the axes; without axes, by each element's magnitude."""
     x, epsilon, axes = c.tensor(0), c.layer.number("eps"), c.integers(1)
     mode = c.layer.text("eps_mode", "add")
-    if mode not in ("add", "max"):
-        raise c.error(f"eps_mode {mode!r} is not add or max")
+    c.check(mode in ("add", "max"), f"eps_mode {mode!r} is not add or max")
     squares = x * x
     total = op.reduce(squares, enums.DML_REDUCE_FUNCTION_SUM, axes) if axes else squares
     return x / op.sqrt(total + epsilon if mode == "add" else op.maximum(total, epsilon))
@@ -68,8 +66,7 @@ def lrn(c: IrContext) -> IrValue:
     elif x.rank != 4 or axes != [2, 3]:
         raise c.error(f"takes axis 1, or axes 2 and 3 of four dimensions, found sizes {x.sizes} and axes {axes}")
     size = c.layer.integer("size")
-    if size < 1:
-        raise c.error(f"size must be at least 1, found {size}")
+    c.check(size >= 1, f"size must be at least 1, found {size}")
     # OpenVINO sums (size - 1) // 2 neighbours on each side, and divides by size, or by its square. DirectML sums and
     # divides by LocalSize, of which even ones reach further at the end.
     odd = size - 1 if size % 2 == 0 else size
@@ -90,7 +87,8 @@ layer("ReduceLogicalAnd")(partial(_logical, function=enums.DML_REDUCE_FUNCTION_M
 layer("ReduceLogicalOr")(partial(_logical, function=enums.DML_REDUCE_FUNCTION_MAX))
 
 
-#: Data types without sums and products -> a type for each. A result beyond a narrow type is its nearest number.
+#: Function -> the type in which it is computed for data types that lack it. A result outside the range of a narrow type
+#: becomes the nearest number in it.
 _WIDER = {
     enums.DML_REDUCE_FUNCTION_SUM: enums.DML_TENSOR_DATA_TYPE_INT32,
     enums.DML_REDUCE_FUNCTION_L1: enums.DML_TENSOR_DATA_TYPE_INT32,

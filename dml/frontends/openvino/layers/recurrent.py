@@ -46,8 +46,7 @@ def _layer(c: IrContext, kind: str, states: int) -> rec.RecurrentLayer:
     if bias is not None and bias.sizes[1:] != (width,):
         raise c.error(f"its bias must have {width} elements for each direction, found sizes {bias.sizes}")
     direction = c.layer.text("direction", "forward")
-    if direction not in rec.DIRECTIONS:
-        raise c.error(f"direction {direction!r} is not one of {', '.join(rec.DIRECTIONS)}")
+    c.check(direction in rec.DIRECTIONS, f"direction {direction!r} is not one of {', '.join(rec.DIRECTIONS)}")
     names = c.layer.texts("activations") or _DEFAULTS[kind]
     count, wanted = recurrence.sizes[0], len(_DEFAULTS[kind])
     if len(names) not in (wanted, wanted * count):  # converted models list the activations of each direction

@@ -33,8 +33,7 @@ def interpolate(c: IrContext) -> IrValue:
     coordinates = c.layer.text("coordinate_transformation_mode", "half_pixel")
     if first:  # in Interpolate-1 this attribute alone chooses the coordinates
         coordinates = "align_corners" if c.layer.flag("align_corners", True) else "asymmetric"
-    if mode not in ("nearest", *_WEIGHED):
-        raise c.error(f"mode {mode!r} is not supported")
+    c.check(mode in ("nearest", *_WEIGHED), f"mode {mode!r} is not supported")
     if coordinates not in _COORDINATES:
         raise c.error(f"coordinate_transformation_mode {coordinates!r} is not one of {', '.join(_COORDINATES)}")
     kernel, antialias = _WEIGHED.get(mode, ("nearest", False))
@@ -80,8 +79,7 @@ def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
     factors = [float(value) for value in np.ravel(c.known(given))] if by_scales else [0.0] * len(axes)
     if len(factors) != len(axes) or len(c.sizes) != x.rank or 0 in (*x.sizes, *c.sizes):
         raise c.error(f"sizes {x.sizes} do not become {c.sizes} along axes {axes} with {len(factors)} factors")
-    if max(c.sizes) > LONGEST:
-        raise c.error(f"sizes {c.sizes}: more than {LONGEST} along an axis are not supported")
+    c.check(max(c.sizes) <= LONGEST, f"sizes {c.sizes}: more than {LONGEST} along an axis are not supported")
     axes_by_dimension = {}
     for number, factor in zip(axes, factors, strict=True):
         dimension = c.axis(number, x.rank)
@@ -97,8 +95,7 @@ def _axes(c: IrContext, x: Tensor, coordinates: str) -> dict[int, ResizedAxis]:
 def _nearest(c: IrContext, axis: ResizedAxis, rounding: str) -> npt.NDArray[np.int32]:
     if rounding == "simple":
         rounding = "ceil" if axis.scale < 1 else "floor"
-    if rounding not in ROUNDINGS:
-        raise c.error(f"nearest_mode {rounding!r} is not supported")
+    c.check(rounding in ROUNDINGS, f"nearest_mode {rounding!r} is not supported")
     return nearest_elements(axis, rounding).astype(np.int32)
 
 

@@ -44,8 +44,7 @@ def scatter_nd_update(c: IrContext) -> IrValue:
     if reduction == "none":
         return op.scatter_nd(x, indices, updates)
     depth = indices.sizes[-1]
-    if depth > x.rank:
-        raise c.error(f"indices of sizes {indices.sizes} do not point into data of sizes {x.sizes}")
+    c.check(depth <= x.rank, f"the last size of indices must be at most {x.rank}, found sizes {indices.sizes}")
     count, each = indices.desc.element_count // depth, prod(x.sizes[depth:])
     if updates.desc.element_count != count * each:
         raise c.error(f"updates of sizes {updates.sizes} do not fit indices {indices.sizes} and data {x.sizes}")
@@ -61,6 +60,5 @@ def _takes_initial(c: IrContext, reduction: str, x: Tensor) -> bool:
 def _reduction(c: IrContext, lacking: str) -> str:
     found = c.layer.text("reduction", "none")
     choices = ["none", *(name for name in REDUCTIONS if name != lacking)]
-    if found not in choices:
-        raise c.error(f"reduction {found!r} is not one of {', '.join(choices)}")
+    c.check(found in choices, f"reduction {found!r} is not one of {', '.join(choices)}")
     return found

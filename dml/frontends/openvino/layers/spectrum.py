@@ -77,8 +77,7 @@ def _axes(c: IrContext, rank: int, own: tuple[int, ...]) -> tuple[list[int], lis
     """Return the axes and the signal sizes along them; -1 means the input's size."""
     axes = [c.axis(axis, rank) for axis in c.integers(1)]
     given = c.integers(2) if len(c.values) > 2 else [-1] * len(axes)
-    if len(given) != len(axes) or not axes:
-        raise c.error(f"signal sizes {given} do not fit axes {axes}")
+    c.check(len(given) == len(axes) and bool(axes), f"signal sizes {given} do not fit axes {axes}")
     return axes, [own[axis] if size == -1 else size for axis, size in zip(axes, given, strict=True)]
 
 
@@ -105,7 +104,8 @@ def _first(x: Tensor, axis: int, count: int) -> Tensor:
 
 
 def _product(x: Tensor, axis: int, matrix: npt.NDArray[np.float64], parts: int) -> Tensor:
-    """Multiply the axis and the last dimension, merged, by a matrix; its columns are the new axis and ``parts``."""
+    """Merge an axis with the last dimension, multiply by a matrix, and divide the result's columns into the new axis
+    and a last dimension of ``parts``."""
     order = [dimension for dimension in range(x.rank - 1) if dimension != axis]
     turned = x.transpose(*order, axis, x.rank - 1)
     rows = prod(x.sizes[dimension] for dimension in order)

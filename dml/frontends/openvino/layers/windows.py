@@ -124,15 +124,14 @@ def average_pool(c: IrContext) -> IrValue:
         names = ("window", "strides", "dilations", "start_padding", "end_padding")
         if pooled_sizes(flat.sizes, *(shared[name] for name in names))[2:] != tuple(shared["output_sizes"]):
             # OpenVINO's kernels disagree about the divisor here; with ceil_torch they divide as PyTorch does
-            raise c.error("rounding_type ceil with counted padding is not supported")
+            raise c.error('rounding_type ceil is not supported with exclude-pad="false"')
     return op.average_pooling(flat, **shared, include_padding=counts).view(c.sizes)
 
 
 @layer("AdaptiveAvgPool", "AdaptiveMaxPool")
 def adaptive_pool(c: IrContext) -> IrValue:
     """Compute the average or maximum over ranges that cover each spatial dimension, one dimension at a time."""
-    if 1 in c.read:
-        raise c.error("its indices are not supported")
+    c.check(1 not in c.read, "its output of indices is not supported")
     x = c.tensor(0)
     means = c.layer.type == "AdaptiveAvgPool"
     function = enums.DML_REDUCE_FUNCTION_AVERAGE if means else enums.DML_REDUCE_FUNCTION_MAX

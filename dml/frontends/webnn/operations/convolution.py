@@ -95,7 +95,9 @@ class ConvolutionOperations(OperationBuilder):
         step.one_of("filter_layout", filter_layout, CONV_TRANSPOSE2D_FILTER_LAYOUTS)
         batch, channels, *image = reordered(input.shape, input_layout, "nchw")
         taken, filters, *window = reordered(filter.shape, filter_layout, "iohw")
-        step.require(channels == taken, f"the input has {channels} channels, the filter {taken}")
+        step.require(
+            channels == taken, f"the input must have the filter's number of channels, {taken}, found {channels}"
+        )
         step.require(is_dimension(filters * groups), f"{groups} groups of {filters} output channels are too many")
         step.shape_of("bias", bias, (filters * groups,))
         sizes = transposed_sizes(

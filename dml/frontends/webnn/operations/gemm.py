@@ -34,7 +34,9 @@ class GemmOperations(OperationBuilder):
         step.finite(alpha=alpha, beta=beta)
         rows, inner = a.shape[::-1] if a_transpose else a.shape
         other, columns = b.shape[::-1] if b_transpose else b.shape
-        step.require(inner == other, f"A has {inner} columns and B {other} rows, after transposition")
+        step.require(
+            inner == other, f"A must have as many columns as B has rows, after transposition, found {inner} and {other}"
+        )
         if c is not None:
             step.require_broadcast("c", c.shape, (rows, columns))
 
@@ -52,7 +54,7 @@ class GemmOperations(OperationBuilder):
         step.same_types(a=a, b=b)
         rows, inner = a.shape[-2:]
         other, columns = b.shape[-2:]
-        step.require(inner == other, f"the matrices have {inner} columns and {other} rows")
+        step.require(inner == other, f"a must have as many columns as b has rows, found {inner} and {other}")
         batch = step.broadcast(a.shape[:-2], b.shape[:-2])
         return step.output(
             a.data_type, (*batch, rows, columns), lambda x, y: op.gemm(_batched(x, batch), _batched(y, batch))

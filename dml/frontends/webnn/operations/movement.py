@@ -29,7 +29,7 @@ class MovementOperations(OperationBuilder):
     def concat(self, inputs: Sequence[MLOperand], axis: int, *, label: str = "") -> MLOperand:
         """Concatenate the inputs along the axis."""
         step = self.step("concat", label)
-        step.require(len(inputs) > 0, "needs an input")
+        step.require(len(inputs) > 0, "needs at least one input")
         step.add("inputs", inputs)
         first = inputs[0]
         step.axis(axis, first)
@@ -85,7 +85,10 @@ class MovementOperations(OperationBuilder):
         """Return the same elements in another shape."""
         step = self.step("reshape", label, input=input)
         shape = step.unsigned("new_shape", new_shape, 1)
-        step.require(math.prod(shape) == math.prod(input.shape), f"{input.shape} and {shape} differ in elements")
+        step.require(
+            math.prod(shape) == math.prod(input.shape),
+            f"the shapes {input.shape} and {shape} have different numbers of elements",
+        )
         return step.output(input.data_type, shape, lambda x: x.reshape(*(shape or (1,))))
 
     @checked

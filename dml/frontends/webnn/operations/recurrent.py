@@ -217,7 +217,7 @@ def _check_sequence(step: OperationStep, input: MLOperand, steps: int, direction
     """Return the batch size and the number of directions. Raises DMLError for wrong options."""
     step.one_of("direction", direction, tuple(DIRECTIONS))
     step.unsigned("steps", [steps], 1)
-    step.require(input.shape[0] == steps, f"steps is {steps}, the input has {input.shape[0]}")
+    step.require(input.shape[0] == steps, f"steps must be the input's first size, {input.shape[0]}, found {steps}")
     return input.shape[1], 2 if direction == "both" else 1
 
 

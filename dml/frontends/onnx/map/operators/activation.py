@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 import dml.graph.operations as op
-from dml.errors import DMLError
 from dml.frontends.meaning import integers
 from dml.frontends.meaning.activations import ACTIVATIONS, Activation
 
@@ -56,8 +55,7 @@ def bias_split_gelu(node: OnnxNode) -> OnnxValue:
     """Multiply the first half of x + bias by the Gelu of the second."""
     x = node.input(0) + node.input(1)
     half = x.shape[-1] // 2
-    if 2 * half != x.shape[-1]:
-        raise DMLError(f"the last size of X must be even, found shape {x.shape}")
+    node.check(2 * half == x.shape[-1], f"the last size of X must be even, found shape {x.shape}")
     first, second = slices(x, x.rank - 1, (half, half))
     return first * unary(op.gelu, second)
 

@@ -24,8 +24,8 @@ from .gemm import integer_product
 def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
     """Attention with query, key and value {B, S, N H}, packed {B, S, N, 3 or 2, H}, or key and value {B, N, T, H}.
 
-    Key and value {B, N, T, H}, of cross-attention, are projected with their bias already: only the query's is added.
-    See ``_mask`` for the masks.
+    Key and value {B, N, T, H}, of cross-attention, already include their bias: only the query's is added. See ``_mask``
+    for the masks.
     """
     query, key, value = node.input(0, least=3), node.optional(1), node.optional(2)
     heads = node.integer("num_heads", 1, least=1, most=query.shape[2])
@@ -238,7 +238,9 @@ def _self_attention(
     heads = node.integer("num_heads", 1, least=1)
     sizes = node.each("qkv_hidden_sizes", 3, width // 3)
     if min(sizes) < heads or sum(sizes) != width or any(size % heads for size in sizes):
-        raise DMLError(f"qkv_hidden_sizes {sizes} are not multiples of {heads} heads that add up to {width}")
+        raise DMLError(
+            f"qkv_hidden_sizes must be multiples of num_heads = {heads} and add up to {width}, found {sizes}"
+        )
     names = ("QueryTensor", "KeyTensor", "ValueTensor")
     fields: dict[str, Any] = dict(zip(names, slices(projected, 2, sizes), strict=True))
     before, count = node.optional(past, rank=5), 0

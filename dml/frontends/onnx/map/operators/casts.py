@@ -110,5 +110,5 @@ def bit_cast(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
 @onnx_op("BitCast", since=26)
 def bit_cast_(node: OnnxNode) -> OnnxValue:
     x, dtype = node.input(0), dtype_of(node.integer("to", 1))
-    node.check(x.dtype.itemsize == dtype.itemsize, f"bits of {x.dtype} cannot be those of {dtype}: the widths differ")
+    node.check(x.dtype.itemsize == dtype.itemsize, f"bits of {x.dtype} cannot be read as {dtype}: the widths differ")
     return bit_cast(x, dtype)

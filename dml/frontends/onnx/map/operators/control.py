@@ -152,8 +152,7 @@ def _scanned(node: OnnxNode, inputs: list[OnnxValue]) -> list[Any]:
     axes = node.each("scan_input_axes", count, 0)
     axes = [checked_axis(axis, value.rank) for axis, value in zip(axes, scanned, strict=True)]
     lengths = {value.shape[axis] for value, axis in zip(scanned, axes, strict=True)}
-    if len(lengths) != 1:
-        raise DMLError(f"the scanned inputs have the lengths {sorted(lengths)}")
+    node.check(len(lengths) == 1, f"the scanned inputs must have one length, found {sorted(lengths)}")
     (length,) = lengths
     results: list[list[OnnxValue]] = [[] for _ in range(outputs)]
     for t in range(length):

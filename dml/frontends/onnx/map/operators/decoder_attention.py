@@ -73,7 +73,9 @@ def decoder_masked_self_attention(node: OnnxNode) -> list[OnnxValue | None]:
         projected = projected + node.input(2, rank=1)
     width = projected.shape[2] // 3
     fits = projected.shape[2] == 3 * width and width % heads == 0
-    node.check(fits, f"the weights must be those of query, key and value, found shape {weights.shape}")
+    node.check(
+        fits, f"the weights must have equally many columns for query, key and value, found shape {weights.shape}"
+    )
     query, key, value = slices(projected, 2, [width] * 3)
     batch = x.shape[0]
     rows = join([split_heads(one_, heads) for one_ in (key, value)], 0)
@@ -263,7 +265,7 @@ def _blocks(node: OnnxNode, queries: OnnxValue, heads: int, total: int) -> OnnxV
         raise Unsupported("block_row_indices and block_col_indices must be given")
     layouts = _layouts(rows, columns)
     count, blocks = layouts.shape[:2]
-    node.check(heads % count == 0, f"num_heads must be a multiple of {count} layouts, found {heads}")
+    node.check(heads % count == 0, f"num_heads must be a multiple of the {count} layouts, found {heads}")
     node.check(blocks * block >= total, f"{blocks} blocks of {block} must cover a cache of {total} positions")
     batch, steps = queries.shape
     picked = gather(node.constant(layouts), queries / block, 1)  # the picked rows: {layouts, B, S, blocks}

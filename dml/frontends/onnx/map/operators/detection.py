@@ -20,8 +20,8 @@ from ..value import LateRows, OnnxValue, cast, reshape
 def non_max_suppression(node: OnnxNode) -> OnnxValue | LateRows:
     """Suppress boxes by an operator of our own, since DirectML has none. Limit and thresholds are read at run time.
 
-    onnxruntime refuses an IoU threshold outside 0 to 1: here only a constant one is refused; any other is used
-    unchecked.
+    onnxruntime refuses an IoU threshold outside 0 to 1. Here it is refused only if it is constant; a computed one is
+    used without a check.
     """
     boxes, scores = node.input(0, rank=3), node.input(1, rank=3)
     (images, count, corners), classes = boxes.shape, scores.shape[1]

@@ -11,7 +11,6 @@ import numpy as np
 import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.movement import DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
-from dml.errors import DMLError
 from dml.frontends.meaning import integers
 from dml.tensors import nearest_float, numpy_dtype
 
@@ -23,7 +22,7 @@ from ..node import OnnxNode
 from ..value import OnnxValue, Operation, binary, cast, logical_and, maximum, minimum, one, reshape, unary, where
 from .casts import bit_cast
 
-#: Operators named like an operation, except for the capital letter.
+#: Operators whose name in lower case is the name of an operation in ``dml.graph.operations``.
 _SAME_NAMES = (
     "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log", "Sign",
     "Sin", "Sinh", "Sqrt", "Tan",
@@ -223,8 +222,7 @@ def clipped(x: OnnxValue, low: float | None, high: float | None) -> OnnxValue:
 def range_(node: OnnxNode) -> OnnxValue:
     first, last = node.single(0), node.single(1)
     delta = node.single(2) if node.has(2) or not node.domain else 1  # optional in com.microsoft
-    if not delta:
-        raise DMLError("delta must not be zero")
+    node.check(bool(delta), "delta must not be zero")
     count = max(0, int(np.ceil((last - first) / delta)))
     dtype = node.input(0).dtype
     if not count:

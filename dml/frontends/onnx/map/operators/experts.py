@@ -111,7 +111,9 @@ def _quantized_layer(node: OnnxNode, number: int, name: str, depth: int | None) 
         )
     block = node.integer("block_size", 0, least=0) or columns
     blocks = -(-columns // block)
-    node.check(columns % block == 0, f"{name} weights must be whole blocks of {block}, found {columns} columns")
+    node.check(
+        columns % block == 0, f"{name} weights must have a multiple of {block} columns, the block size, found {columns}"
+    )
     if scales is None or scales.size != experts * rows * blocks:
         found = None if scales is None else scales.shape
         raise DMLError(f"{name}_scales must have shape {(experts, rows, blocks)}, found {found}")

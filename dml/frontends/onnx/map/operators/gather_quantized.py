@@ -33,7 +33,7 @@ def gather_block_quantized(node: OnnxNode) -> OnnxValue:
     along = checked_axis(node.integer("quantize_axis", 1), data.rank)
     block = node.integer("block_size", 128, least=0) or shape[along]
     node.check(data.dtype in (UINT8, INT4, UINT4, *FLOAT8), f"data of {data.dtype} is not supported by the operator")
-    node.check(data.dtype != UINT8 or axis != data.rank - 1, "gather_axis must not be the last one of uint8")
+    node.check(data.dtype != UINT8 or axis != data.rank - 1, "gather_axis must not be the last axis of uint8 data")
     _check_scales(scales, shape, along, block)
     if not indices.size or not prod(shape):
         return scales.filled(0, replaced(shape, axis, indices.shape))

@@ -35,7 +35,7 @@ def gemm(node: OnnxNode) -> OnnxValue:
     if a.dtype.kind in "iu":
         for factor in (alpha, beta):
             fits = factor.is_integer() and np.iinfo(a.dtype).min <= factor <= np.iinfo(a.dtype).max
-            node.check(fits, f"alpha and beta must be numbers of {a.dtype}, found {factor}")
+            node.check(fits, f"alpha and beta must be numbers that {a.dtype} holds, found {factor}")
         result = matmul(transpose(a, (1, 0)) if transpose_a else a, b, transpose_b=transpose_b) * int(alpha)
         return result if c is None else result + c * int(beta)
     return applied(op.gemm, a, (m, n), b, c, transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha, beta=beta)
@@ -46,7 +46,7 @@ def product(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     left, right = a.rank == 1, b.rank == 1
     a, b = _matrices(a, b)
     if a.shape[-1] != b.shape[-2]:
-        raise DMLError(f"matrices of shapes {a.shape} and {b.shape} have no product")
+        raise DMLError(f"matrices of shapes {a.shape} and {b.shape} cannot be multiplied")
     result = matmul(a, b)
     shape = list(result.shape)
     if right:
@@ -103,16 +103,17 @@ def _batched(a: OnnxValue, b: OnnxValue) -> tuple[OnnxValue, OnnxValue, tuple[in
     return a, b, result
 
 
-def _parameter(value: OnnxValue | None, of: OnnxValue, side: str) -> OnnxValue | None:
-    """Return a scale or zero point in the rank of ``of``: one element, one per row (side "a") or per column ("b")."""
+def _parameter(value: OnnxValue | None, matrix: OnnxValue, side: str) -> OnnxValue | None:
+    """Return a scale or zero point in the rank of ``matrix``: it has one element, or one per row (side "a") or column
+    ("b")."""
     if value is None:
         return None
-    ones = (1,) * (of.rank - 2)
+    ones = (1,) * (matrix.rank - 2)
     if value.size == 1:
         return reshape(value, (*ones, 1, 1))
-    wanted = of.shape[-2] if side == "a" else of.shape[-1]
+    wanted = matrix.shape[-2] if side == "a" else matrix.shape[-1]
     if value.size != wanted:
-        raise Unsupported(f"scales and zero points of shape {value.shape} for {of.shape} are not mapped")
+        raise Unsupported(f"scales and zero points of shape {value.shape} for {matrix.shape} are not mapped")
     return reshape(value, (*ones, wanted, 1) if side == "a" else (*ones, 1, wanted))
 
 

@@ -158,9 +158,8 @@ def _attended(
 
 
 def over_cache(node: OnnxNode, heads: int, present: Shape, **fields: Any) -> dict[str, OnnxValue]:
-    """Attend with DirectML's operator; return its outputs by name. heads: number of the query's. present: sizes of the
-    present keys and values {B, M, P, H}. fields: inputs, with QueryTensor {B, S, N H}, and the mask's type.
-    """
+    """Attend with DirectML's operator; return its outputs by name. heads: number of query heads. present: sizes of the
+    present keys and values {B, M, P, H}. fields: inputs, with QueryTensor {B, S, N H}, and the mask's type."""
     query: OnnxValue = fields["QueryTensor"]
     _, key_heads, _, size = present
     return emit(
@@ -192,7 +191,10 @@ def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
     size = query.shape[2] // (heads + 2 * key_heads)
     widths = [heads * size, key_heads * size, key_heads * size]
     if not size or sum(widths) != query.shape[2]:
-        raise DMLError(f"a query of shape {query.shape} does not hold {heads} and twice {key_heads} heads")
+        raise DMLError(
+            f"a packed query must hold {heads} heads of queries and {key_heads} each of keys and values, found shape "
+            f"{query.shape}"
+        )
     return slices(query, 2, widths)
 
 

@@ -70,7 +70,7 @@ def _packing(node: OnnxNode, a: OnnxValue) -> _Packing:
         raise Unsupported(f"bits = {bits} is not mapped, 2, 4 and 8 are")
     # onnxruntime on the host would read these weights as if they were not rearranged
     layout = node.integer("weight_prepacked", 0)
-    node.check(not layout, f"weights rearranged for CUDA (weight_prepacked = {layout}) are not supported, 0 is")
+    node.check(not layout, f"weights rearranged for CUDA (weight_prepacked = {layout}) are not supported")
     if block < 1 or n < 1 or k < 1 or a.shape[-1] != k:
         raise DMLError(
             f"block_size, N and K must be positive and K the last size of A, found {block}, {n}, {k} and "
@@ -170,6 +170,5 @@ def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing) -> 
     if zeros is None:
         return expanded(middle(node.builder, bits, 2), (n, blocks))
     row = -(-blocks * bits // 8)
-    if zeros.size != n * row:
-        raise DMLError(f"zero_points must have shape {(n, row)}, found {zeros.shape}")
+    node.check(zeros.size == n * row, f"zero_points must have shape {(n, row)}, found {zeros.shape}")
     return unpacked(reshape(zeros, (n, row)), bits, blocks)

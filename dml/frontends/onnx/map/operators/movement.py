@@ -93,8 +93,7 @@ def unsqueeze(node: OnnxNode) -> OnnxValue:
     x, axes = node.input(0), node.ints("axes", 1) or []
     rank = x.rank + len(axes)
     new = {checked_axis(axis, rank) for axis in axes}
-    if len(new) != len(axes):
-        raise DMLError(f"axes {axes} must be different")
+    node.check(len(new) == len(axes), f"axes {axes} must be different")
     sizes = iter(x.shape)
     return reshape(x, [1 if index in new else next(sizes) for index in range(rank)])
 
@@ -111,8 +110,7 @@ def expand_dimensions(node: OnnxNode) -> OnnxValue:
 def transpose_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     order = node.ints("perm") or list(range(x.rank))[::-1]
-    if sorted(order) != list(range(x.rank)):
-        raise DMLError(f"perm {order} must be an order of {x.rank} dimensions")
+    node.check(sorted(order) == list(range(x.rank)), f"perm {order} must be an order of {x.rank} dimensions")
     return transpose(x, order)
 
 
@@ -183,8 +181,7 @@ def sliced(
     for index, axis in enumerate(range(len(starts)) if axes is None else axes):
         axis = checked_axis(axis, x.rank)
         step = steps[index] if steps else 1
-        if not step:
-            raise DMLError("steps must not be zero")
+        node.check(bool(step), "steps must not be zero")
         size = x.shape[axis]
         # ONNX clamps a very negative end to before the first element; NumPy would wrap it
         end = None if step < 0 and ends[index] < -size else ends[index]
@@ -211,7 +208,7 @@ def gather_nd(node: OnnxNode) -> OnnxValue:
     x, indices = node.input(0), node.input(1, least=1)
     batch = node.integer("batch_dims", 0, least=0)
     if indices.shape[-1] == 0 or batch + indices.shape[-1] > x.rank:
-        raise DMLError(f"indices of shape {indices.shape} do not point into a tensor of shape {x.shape}")
+        raise DMLError(f"the last size of indices must be from 1 to {x.rank - batch}, found shape {indices.shape}")
     shape = (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])
     return applied(op.gather_nd, x, shape, indices, batch)
 
@@ -238,8 +235,7 @@ def pad(node: OnnxNode) -> OnnxValue:
         given = node.known(2)
         number = 0 if given is None else node.single(2)
     mode = node.text("mode", "constant")
-    if mode not in _PADDING or len(pads) != 2 * len(axes):
-        raise DMLError(f"mode {mode!r} with pads {pads} is not an ONNX mode")
+    node.check(mode in _PADDING and len(pads) == 2 * len(axes), f"mode {mode!r} with pads {pads} is not an ONNX mode")
     start, end = [0] * x.rank, [0] * x.rank
     for index, axis in enumerate(axes):
         start[axis], end[axis] = pads[index], pads[index + len(axes)]
@@ -311,7 +307,7 @@ def one_hot(node: OnnxNode) -> OnnxValue:
     """One-hot encode. Indices from -depth to -1 count from the end; other invalid indices yield only the off value."""
     indices, values = node.input(0), node.input(2)
     depth = whole(node.single(1))
-    node.check(values.size == 2, f"values must be two, found shape {values.shape}")
+    node.check(values.size == 2, f"values must hold two numbers, found shape {values.shape}")
     axis = checked_axis(node.integer("axis", -1), indices.rank + 1)
     shape = with_axis(indices.shape, axis, depth)
     if not prod(shape):
@@ -344,8 +340,7 @@ def constant_of_shape(node: OnnxNode) -> OnnxValue:
     shape = [whole(size) for size in node.numbers(0)]
     value = array_of(node.attributes["value"]) if "value" in node.attributes else np.zeros(1, np.float32)
     node.check(value.size == 1, f"value must hold one number, found shape {value.shape}")
-    if any(size < 0 for size in shape):
-        raise DMLError(f"sizes must not be negative, found {shape}")
+    node.check(all(size >= 0 for size in shape), f"sizes must not be negative, found {shape}")
     return fill(node.builder, value.reshape(-1)[0], shape, value.dtype)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 import dml.graph.operations as op
 from dml import descriptors as d
-from dml.errors import DMLError
 from dml.frontends.meaning.normalization import group_normalization
 from dml.shapes import checked_axis, with_rank, with_size
 
@@ -47,12 +46,10 @@ def _same(value: OnnxValue | None, x: OnnxValue) -> OnnxValue | None:
 def group_normalization_(node: OnnxNode) -> OnnxValue:
     """GroupNormalization with scale and bias per channel, or per group before version 21."""
     x, scale, bias = node.input(0), node.input(1), node.input(2)
-    if x.rank < 2:
-        raise DMLError(f"X must have at least rank 2, found shape {x.shape}")
+    node.check(x.rank >= 2, f"X must have at least rank 2, found shape {x.shape}")
     channels = x.shape[1]
     groups = node.integer("num_groups", 0)
-    if groups < 1 or channels % groups:
-        raise DMLError(f"num_groups must divide {channels} channels, found {groups}")
+    node.check(groups >= 1 and channels % groups == 0, f"num_groups must divide {channels} channels, found {groups}")
     wanted = (channels if node.version >= 21 else groups,)
     for name, value in (("scale", scale), ("bias", bias)):
         node.check(value.shape == wanted, f"{name} must have shape {wanted}, found {value.shape}")
@@ -90,10 +87,8 @@ def _group_norm(node: OnnxNode, x: OnnxValue) -> OnnxValue:
     last = bool(node.integer("channels_last", 1))
     groups, activation = node.integer("groups", 0), node.integer("activation", 0)
     channels = x.shape[-1 if last else 1]
-    if groups < 1 or channels % groups:
-        raise DMLError(f"groups must divide {channels} channels, found {groups}")
-    if activation not in (0, 1):
-        raise DMLError(f"activation must be 0 or 1, found {activation}")
+    node.check(groups >= 1 and channels % groups == 0, f"groups must divide {channels} channels, found {groups}")
+    node.check(activation in (0, 1), f"activation must be 0 or 1, found {activation}")
     parameters = [node.input(index) for index in (1, 2)]
     for name, value in zip(("gamma", "beta"), parameters, strict=True):
         node.check(value.size == channels, f"{name} must have {channels} elements, found shape {value.shape}")

@@ -50,7 +50,7 @@ def quantized_gemm(node: OnnxNode) -> OnnxValue:
     a, b = node.input(0, rank=2), node.input(3, rank=2)
     a = transpose(a, (1, 0)) if node.integer("transA", 0) else a
     b = transpose(b, (1, 0)) if node.integer("transB", 0) else b
-    node.check(a.shape[1] == b.shape[0], f"matrices of shapes {a.shape} and {b.shape} have no product")
+    node.check(a.shape[1] == b.shape[0], f"matrices of shapes {a.shape} and {b.shape} cannot be multiplied")
     shape = (a.shape[0], b.shape[1])
     summed = one(
         DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,

@@ -153,7 +153,7 @@ def max_unpool(node: OnnxNode) -> OnnxValue:
     result = one(DML_MAX_UNPOOLING_OPERATOR_DESC, x, plain, InputTensor=x, IndicesTensor=index)
     if tuple(shape) == plain:
         return result
-    # The indices address a tensor without output_shape, which becomes the corner of the larger result.
+    # ONNX's indices address the output without output_shape; output_shape only appends zeros at the ends.
     return padded(result, [0] * 4, [size - own for size, own in zip(shape, plain, strict=True)])
 
 

@@ -97,7 +97,10 @@ def qlinear_where(node: OnnxNode) -> OnnxValue:
 @onnx_op("QLinearConcat", domain="com.microsoft")
 def qlinear_concat(node: OnnxNode) -> OnnxValue:
     """Concatenate. Inputs: the result's scale and zero point, then tensor, scale and zero point of each part."""
-    node.check(len(node.inputs) > 2 and len(node.inputs) % 3 == 2, f"takes 2 and 3 n inputs, found {len(node.inputs)}")
+    node.check(
+        len(node.inputs) > 2 and len(node.inputs) % 3 == 2,
+        f"takes 2 inputs and 3 for each part, found {len(node.inputs)}",
+    )
     parts = [_real(node, index) for index in range(2, len(node.inputs), 3)]
     axis = node.axis("axis", 0, parts[0].rank)
     check_joins(node, parts, axis)
@@ -113,7 +116,8 @@ def qlinear_reduce_mean(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("QLinearConv", domain="com.microsoft")
 def qlinear_convolution_(node: OnnxNode) -> OnnxValue:
-    """Convolve as ONNX does, or with X and the result channels-last, as onnxruntime rewrites it for its own kernels."""
+    """Convolve quantized tensors. com.microsoft's operator, which onnxruntime's optimizer writes, may have X and the
+    result with channels last."""
     if not node.integer("channels_last", 0):
         return qlinear_convolution(node, node.input(0))
     return channels_last(qlinear_convolution(node, channels_first(node.input(0))))

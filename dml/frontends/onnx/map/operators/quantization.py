@@ -9,7 +9,6 @@ import numpy as np
 import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.quantization import DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC
-from dml.errors import DMLError
 
 from ...dtypes import FLOAT8, FLOAT16, FLOAT32, UINT8, DType, dtype_of, storage
 from ...registry import onnx_op
@@ -29,8 +28,7 @@ def _aligned(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
     if parameter.rank == 1:
         axis = node.axis("axis", 1, x.rank)
         return reshape(parameter, (1,) * axis + (parameter.size,) + (1,) * (x.rank - axis - 1))
-    if parameter.rank != x.rank:
-        raise DMLError(f"scale of shape {parameter.shape} does not fit a tensor of shape {x.shape}")
+    node.check(parameter.rank == x.rank, f"scale of shape {parameter.shape} does not fit a tensor of shape {x.shape}")
     return parameter
 
 

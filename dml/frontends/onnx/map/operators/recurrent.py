@@ -38,8 +38,8 @@ class OnnxRecurrence:
         self.directions = 2 if name == "bidirectional" else 1
         self.batch_first = node.integer("layout", 0, least=0, most=1) == 1
         x, (w, r) = node.input(0), weights or (node.input(1), node.input(2))
-        if x.rank != 3 or w.rank != 3 or r.rank != 3:
-            raise DMLError("X, W and R must have rank 3")
+        found = f"found shapes {x.shape}, {w.shape} and {r.shape}"
+        node.check(x.rank == w.rank == r.rank == 3, f"X, W and R must have rank 3, {found}")
         self.dtype = x.dtype
         self.x = transpose(x, (1, 0, 2)) if self.batch_first else x
         self.steps, self.batch, size = self.x.shape
@@ -107,7 +107,7 @@ class OnnxRecurrence:
         count = len(defaults) * self.directions
         names = [name.decode() for name in attributes.get("activations", ())] or list(defaults) * self.directions
         if len(names) != count:
-            raise DMLError(f"activations must be {count}, found {len(names)}")
+            raise DMLError(f"activations must have {count} names, found {len(names)}")
         return recurrent_activations(
             names, attributes.get("activation_alpha", ()), attributes.get("activation_beta", ())
         )
@@ -172,7 +172,8 @@ def lstm(node: OnnxNode) -> list[OnnxValue]:
 
 
 def lstm_of(node: OnnxNode, layer: OnnxRecurrence) -> list[OnnxValue]:
-    """Compute an LSTM of this layer and the node's inputs 6 and 7."""
+    """Compute an LSTM. layer: its inputs and attributes, except for the initial cell (input 6) and the peepholes (input
+    7)."""
     cell, peephole = layer.state(6), node.optional(7)
     if peephole is not None:
         sized(peephole, "P", (layer.directions, 3 * layer.hidden))

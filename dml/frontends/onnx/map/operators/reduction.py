@@ -8,7 +8,6 @@ import dml.graph.operations as op
 from dml import descriptors as d
 from dml import enums
 from dml.enums import DML_REDUCE_FUNCTION
-from dml.errors import DMLError
 from dml.shapes import checked_axis, with_size, without_axis
 from dml.traced import whole
 
@@ -88,8 +87,7 @@ def top_k(node: OnnxNode) -> list[OnnxValue]:
     x = node.input(0)
     axis = node.axis("axis", -1, x.rank)
     k = whole(node.single(1)) if node.version >= 10 else node.integer("k", 1)
-    if not 0 <= k <= x.shape[axis]:
-        raise DMLError(f"k must be from 0 to {x.shape[axis]}, found {k}")
+    node.check(0 <= k <= x.shape[axis], f"k must be from 0 to {x.shape[axis]}, found {k}")
     shape = with_size(x.shape, axis, k)
     if not k:
         return [x.filled(0, shape), x.filled(0, shape, INT64)]

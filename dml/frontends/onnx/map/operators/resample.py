@@ -78,8 +78,7 @@ def resize(node: OnnxNode) -> OnnxValue:
         node.known(index) if node.has(index) and node.input(index).size else None for index in (1, 2, 3)
     )
     given = [array.size for array in (scales, sizes) if array is not None]
-    if given != [len(order)]:
-        raise DMLError("scales or sizes must be given, one for each axis")
+    node.check(given == [len(order)], "scales or sizes must be given, one for each axis")
     if sizes is not None:
         factors, outputs = _by_sizes(
             node, [x.shape[axis] for axis in order], [whole(size) for size in sizes.reshape(-1)]

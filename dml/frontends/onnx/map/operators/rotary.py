@@ -78,8 +78,7 @@ def rotary_embedding(node: OnnxNode) -> OnnxValue:
     x, positions, cosines, sines = node.input(0), node.input(1), node.input(2, rank=2), node.input(3, rank=2)
     if node.integer("is_packed_batching", 0):
         raise Unsupported(f"is_packed_batching = {node.integer('is_packed_batching', 0)} is not mapped")
-    if x.rank not in (3, 4):
-        raise DMLError(f"input must have rank 3 or 4, found shape {x.shape}")
+    node.check(x.rank in (3, 4), f"input must have rank 3 or 4, found shape {x.shape}")
     dim = node.integer("rotary_embedding_dim", 0, least=0)
     if x.rank == 4:
         split = transpose(x, (0, 2, 1, 3))

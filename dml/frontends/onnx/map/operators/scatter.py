@@ -42,7 +42,7 @@ def scatter_nd(node: OnnxNode) -> OnnxValue:
     if not indices.size or not x.size:
         return x
     depth = indices.shape[-1]
-    node.check(depth <= x.rank, f"indices of shape {indices.shape} do not point into a tensor of shape {x.shape}")
+    node.check(depth <= x.rank, f"the last size of indices must be at most {x.rank}, found shape {indices.shape}")
     wanted = (*indices.shape[:-1], *x.shape[depth:])
     node.check(updates.shape == wanted, f"updates must have shape {wanted}, found {updates.shape}")
     if _reduction(node) != "none":
@@ -58,7 +58,7 @@ def tensor_scatter(node: OnnxNode) -> OnnxValue:
     axis = node.axis("axis", -2, x.rank)
     length = x.shape[axis]
     circular = node.one_of("mode", "linear", ("linear", "circular")) == "circular"
-    node.check(axis > 0, "axis 0 is the batch axis")
+    node.check(axis > 0, "axis must not be 0, the batch axis")
     fits = updates.rank == x.rank and updates.shape[axis] <= length
     node.check(
         fits and with_size(updates.shape, axis, length) == x.shape,
@@ -69,7 +69,10 @@ def tensor_scatter(node: OnnxNode) -> OnnxValue:
     ones = [1] * x.rank
     places = node.constant(np.arange(updates.shape[axis], dtype=np.int32).reshape(with_size(ones, axis, -1)))
     if first is not None:
-        node.check(first.shape == x.shape[:1], f"write_indices must be one for each batch, found {first.shape}")
+        node.check(
+            first.shape == x.shape[:1],
+            f"write_indices must have one number for each batch element, found shape {first.shape}",
+        )
         places = places + reshape(cast(first, INT32), with_size(ones, 0, x.shape[0]))
     if circular:
         places = binary(op.modulus_floor, places, places.filled(length))

@@ -28,8 +28,7 @@ def _sequence(node: OnnxNode, index: int = 0) -> list[Any]:
 def _position(node: OnnxNode, index: int, size: int) -> int:
     known = node.known(index)
     position = size if known is None else int(node.single(index))
-    if not -size <= position <= size:
-        raise DMLError(f"position {position} lies outside a sequence of {size}")
+    node.check(-size <= position <= size, f"position {position} lies outside a sequence of {size}")
     return position + size if position < 0 else position
 
 
@@ -47,8 +46,7 @@ def sequence_construct(node: OnnxNode) -> list[Any]:
 def sequence_at(node: OnnxNode) -> list[Any]:
     items = _sequence(node)
     position = _position(node, 1, len(items))
-    if position >= len(items):
-        raise DMLError(f"position {position} lies outside a sequence of {len(items)}")
+    node.check(position < len(items), f"position {position} lies outside a sequence of {len(items)}")
     return [items[position]]
 
 
@@ -74,8 +72,7 @@ def sequence_length(node: OnnxNode) -> OnnxValue:
 @onnx_op("ConcatFromSequence", since=11)
 def concat_from_sequence(node: OnnxNode) -> OnnxValue:
     items = _sequence(node)
-    if not items:
-        raise DMLError("an empty sequence has no shape")
+    node.check(bool(items), "an empty sequence has no shape")
     new = node.integer("new_axis", 0)
     axis = node.axis("axis", 0, items[0].rank + new)
     if new:
@@ -96,8 +93,7 @@ def split_to_sequence(node: OnnxNode) -> list[Any]:
     if known.ndim:
         return [split_sizes(x, axis, [whole(size) for size in known.reshape(-1)])]
     each = int(known)
-    if each < 1:
-        raise DMLError(f"split must be positive, found {each}")
+    node.check(each >= 1, f"split must be positive, found {each}")
     return [split_sizes(x, axis, [min(each, size - index) for index in range(0, size, each)])]
 
 

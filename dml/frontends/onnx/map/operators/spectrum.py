@@ -117,7 +117,7 @@ def stft(node: OnnxNode) -> OnnxValue:
     stride = int(node.single(1))
     length = int(node.single(3)) if node.has(3) else (window.shape[0] if window is not None else 0)
     if stride < 1 or not 1 <= length <= x.shape[1]:
-        raise DMLError(f"frames of {length} every {stride} do not fit a signal of {x.shape[1]}")
+        raise DMLError(f"frames of {length} samples, {stride} apart, do not fit a signal of {x.shape[1]} samples")
     frames = window_count(x.shape[1], length, stride)
     indices = np.arange(frames)[:, None] * stride + np.arange(length)
     pieces = gather(x, node.constant(indices.astype(np.int64)), 1)

@@ -87,6 +87,10 @@ def pytest_configure(config: pytest.Config) -> None:
         axes.selected(config.getoption("--as"))  # an invalid axis is reported before anything is collected
     except dml.DMLError as error:
         raise pytest.UsageError(error.message) from None
+    chosen = config.getoption("--device")
+    if chosen and len(chosen) == 1 and chosen[0] != "all":
+        # Commands that tests start, and tests that open the default device, use this device, too.
+        os.environ.setdefault(devices.DEVICE_VARIABLE, chosen[0])
     bounds = config.getoption("--vulkan-bounds")
     if bounds or config.getoption("--vulkan-validation"):
         # Before any test module is imported: the layer is chosen when an instance is created.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,8 @@ def _from_dml(array: npt.NDArray[Any], layer: IrLayer, is_late: bool) -> npt.NDA
 class DynamicNetwork:
     """A model with dynamic parameter sizes; it is compiled once for each set of input sizes.
 
-    parameters: its Parameter layers by name.
+    If layers need the values of parameters at compile time, such as the condition of an If whose branches have other
+    sizes, it is compiled for these values, too. parameters: its Parameter layers by name.
     """
 
     def __init__(self, network: Network, device: Device) -> None:
@@ -110,13 +111,21 @@ class DynamicNetwork:
         self._network = network
         self._device = device
         self._lock = threading.Lock()
-        self._compiled: Recent[tuple[tuple[int, ...], ...], CompiledNetwork] = Recent(MOST_COMPILED)
+        self._compiled: Recent[Any, CompiledNetwork] = Recent(MOST_COMPILED)
+        self._knows_numbers = False
         self.parameters = network.parameters
 
     @checked
     def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
         """Run, and return the results, as CompiledNetwork does. Every parameter with dynamic sizes must be given."""
-        return self.compiled_for(inputs)(inputs)
+        compiled = self.compiled_for(inputs)
+        constant = {
+            alias
+            for name, layer in self.parameters.items()
+            if name not in compiled.parameters
+            for alias in (name, *layer.outputs[0].names)
+        }
+        return compiled({name: value for name, value in inputs.items() if name not in constant})
 
     @checked
     def compiled_for(self, inputs: Mapping[str, npt.ArrayLike]) -> CompiledNetwork:
@@ -124,26 +133,46 @@ class DynamicNetwork:
 
         Raises DMLError for a missing or unknown input, and for sizes that the parameter does not allow.
         """
-        shapes = {name: as_array(value, f"parameter {name!r}").shape for name, value in inputs.items()}
+        arrays = {name: as_array(value, f"parameter {name!r}") for name, value in inputs.items()}
         given: dict[str, tuple[int, ...]] = {}
+        numbers: dict[str, npt.NDArray[Any]] = {}
         for name, layer in self.parameters.items():
             port = layer.outputs[0]
-            found = next((shapes.pop(alias) for alias in (name, *port.names) if alias in shapes), None)
+            found = next((arrays.pop(alias) for alias in (name, *port.names) if alias in arrays), None)
             if found is None and min(port.sizes, default=1) < 0:
                 raise DMLError(f"parameter {name!r}: an array must be given, because its sizes are dynamic")
-            sizes = port.sizes if found is None else found
+            sizes = port.sizes if found is None else found.shape
             if not port.accepts(sizes):
                 raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {sizes}")
             given[name] = sizes
-        if shapes:
-            raise DMLError(f"no parameter {next(iter(shapes))!r}; the model has {', '.join(self.parameters)}")
-        key = tuple(given.values())
+            if found is not None and may_be_number(port.dtype, sizes):
+                numbers[name] = found.astype(port.dtype)
+        if arrays:
+            raise DMLError(f"no parameter {next(iter(arrays))!r}; the model has {', '.join(self.parameters)}")
         with self._lock:
-            network = self._compiled.get(key)
-            if network is None:
-                network = CompiledNetwork(with_sizes(self._network, given), self._device)
-                self._compiled.put(key, network)
-            return network
+            if not self._knows_numbers:
+                try:
+                    return self._made(given, {})
+                except DMLError:
+                    if not numbers:
+                        raise
+                    network = self._made(given, numbers)
+                    self._knows_numbers = True
+                    return network
+            return self._made(given, numbers)
+
+    def _made(self, sizes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, npt.NDArray[Any]]) -> CompiledNetwork:
+        key = (*sizes.values(), *(array.tobytes() for array in numbers.values()))
+        network = self._compiled.get(key)
+        if network is None:
+            network = CompiledNetwork(with_sizes(self._network, sizes), self._device, numbers)
+            self._compiled.put(key, network)
+        return network
+
+
+def may_be_number(dtype: np.dtype[Any], sizes: Sequence[int]) -> bool:
+    """Whether an array may be a shape, an axis, a count or a condition."""
+    return dtype.kind in "biu" and len(sizes) < 2
 
 
 def with_zeros(model: CompiledNetwork, given: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

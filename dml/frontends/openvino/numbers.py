@@ -28,6 +28,27 @@ def _scattered(c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers, 
     return np.moveaxis(result, 0, int(axis.reshape(())))
 
 
+def _scattered_elements(
+    c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers, axis: _Numbers
+) -> _Numbers | None:
+    places: list[Any] = [*np.indices(indices.shape)]
+    places[c.axis(int(axis.reshape(())), x.ndim)] = indices
+    return _replaced(c, x, places, updates)
+
+
+def _scattered_parts(c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers) -> _Numbers | None:
+    return _replaced(c, x, [*np.moveaxis(indices, -1, 0)], updates)
+
+
+def _replaced(c: IrContext, x: _Numbers, places: list[Any], updates: _Numbers) -> _Numbers | None:
+    """Return x with updates at places; None if they are reduced, which the device does."""
+    if c.layer.text("reduction", "none") != "none":
+        return None
+    result = x.copy()
+    result[tuple(places)] = updates
+    return result
+
+
 def _broadcast(c: IrContext, x: _Numbers, sizes: _Numbers, axes: _Numbers | None = None) -> _Numbers:
     if axes is not None and c.layer.text("mode", "numpy") == "explicit":
         x = x.reshape([x.shape[list(axes).index(index)] if index in axes else 1 for index in range(sizes.size)])
@@ -85,6 +106,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Broadcast": _broadcast,
     "Divide": _divided,
     "OneHot": _one_hot,
+    "ScatterElementsUpdate": _scattered_elements,
+    "ScatterNDUpdate": _scattered_parts,
     "ScatterUpdate": _scattered,
     "Slice": _slice,
     "Split": _split,
@@ -106,5 +129,7 @@ def known(c: IrContext) -> list[_Numbers] | None:
             results = function(c, *arrays)
     except (ValueError, IndexError, TypeError, OverflowError) as error:
         raise c.error(str(error)) from None
+    if results is None:
+        return None
     outputs = results if isinstance(results, list) else [results]
     return [np.asarray(output).astype(port.dtype) for output, port in zip(outputs, c.layer.outputs, strict=True)]

@@ -25,7 +25,7 @@ from .host_process import HostModel
 from .ir import ENDS, IrLayer, Network, with_sizes
 from .ir_writing import ir_bytes
 from .loops import stopped_by_data
-from .networks import MOST_COMPILED, CompiledNetwork, assumed_shape, given_arrays
+from .networks import MOST_COMPILED, CompiledNetwork, assumed_shape, given_arrays, may_be_number
 
 _Array = npt.NDArray[Any]
 #: OpenVINO layer types that no DirectML operators express.
@@ -272,8 +272,7 @@ class _HostNetwork:
 
 
 def _numbers(feeds: Mapping[str, _Array]) -> dict[str, _Array]:
-    """Return the arrays that may be shapes, axes or counts."""
-    return {name: array for name, array in feeds.items() if array.dtype.kind in "iu" and array.ndim < 2}
+    return {name: array for name, array in feeds.items() if may_be_number(array.dtype, array.shape)}
 
 
 def _network_of(whole: Network, layers: Sequence[IrLayer], inputs: Sequence[str], outputs: Sequence[str]) -> Network:

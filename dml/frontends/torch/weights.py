@@ -136,4 +136,4 @@ def _array(argument: Any) -> Any:
 def _digest(tensor: torch.Tensor) -> bytes:
     """Return a 128-bit digest of a tensor's elements."""
     elements = np.ascontiguousarray(to_array(tensor)).reshape(-1)
-    return xxhash.xxh3_128_digest(elements.view(np.uint8).data)
+    return bytes(xxhash.xxh3_128_digest(elements.view(np.uint8).data))

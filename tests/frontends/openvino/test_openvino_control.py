@@ -134,6 +134,25 @@ def test_open_sizes_in_branches(device, tmp_path):
     dynamic_peers(device, tmp_path / "m.xml", model, *feeds)
 
 
+def test_branches_of_other_sizes_by_a_parameter(device, tmp_path):
+    """As a decoder with and without past has them; the condition and a shape are parameters."""
+    x, c = o.parameter([-1, 3], np.float32, name="x"), o.parameter([1], bool, name="c")
+    shape = o.parameter([2], np.int64, name="shape")
+    node = o.if_op(c)
+    inner = [o.parameter([-1, 3], np.float32) for _ in range(2)]
+    results = [o.result(o.concat([inner[0], o.relu(inner[0])], 0)), o.result(o.negative(inner[1]))]
+    node.set_then_body(ov.Model([results[0]], [inner[0]], "then"))
+    node.set_else_body(ov.Model([results[1]], [inner[1]], "else"))
+    node.set_input(x.output(0), *inner)
+    chosen = o.abs(node.set_output(*results))
+    model = ov.Model([o.result(chosen), o.result(o.reshape(o.abs(x), shape, False))], [x, c, shape], "m")
+    feeds = [
+        {"x": random(rows, 3), "c": np.array([given]), "shape": np.int64(sizes)}
+        for rows, given, sizes in ((4, True, [3, 4]), (4, False, [2, 6]), (2, False, [6, 1]), (4, True, [3, 4]))
+    ]
+    dynamic_peers(device, tmp_path / "m.xml", model, *feeds)
+
+
 def test_a_model_with_a_loop_is_reshaped(device, tmp_path):
     """Sizes in the body, which the file fixes, change with the model's."""
     x, h = o.parameter([4, 1, 3], np.float32, name="x"), o.parameter([1, 1, 3], np.float32, name="h")

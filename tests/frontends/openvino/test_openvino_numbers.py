@@ -46,3 +46,21 @@ def test_padding_of_sizes_that_were_divided(device, tmp_path):
         return o.pad(x, begins, o.scatter_update(ends, np.int64([0]), np.int64([1]), np.int64(0)), "constant")
 
     both(device, tmp_path, make, random(4, 6))
+
+
+def test_sizes_that_are_scattered(device, tmp_path):
+    """As conversions of ONNX's CenterCropPad and of assignments to parts of a shape write them."""
+
+    def make(x):
+        sizes = o.shape_of(x)  # 4, 6
+        cropped = o.scatter_elements_update(sizes, np.int64([-1]), np.int64([3]), np.int64(0))
+        start = o.divide(o.subtract(sizes, cropped), np.int64(2))
+        more = o.scatter_nd_update(sizes, np.int64([[0]]), np.int64([5]))
+        added = o.scatter_elements_update(sizes, np.int64([0]), np.int64([1]), np.int64(0), "sum")
+        return [
+            o.slice(x, start, o.add(start, cropped), np.int64([1, 1])),
+            o.broadcast(o.gather(x, np.int64([0]), np.int64(0)), more),
+            o.convert(added, "f32"),
+        ]
+
+    both(device, tmp_path, make, random(4, 6))

@@ -77,8 +77,8 @@ _DOT_TILES = (
     (DotProduct(64, 64, blocks=(1, 1), tile_k=64), 128),
     (DotProduct(32, 32, blocks=(1, 1), tile_k=32), 1),
 )
-#: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, k per slab, number of tiles that fill a device.
-#: The numbers are those of float16 products.
+#: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, k per slab, tiles that fill a device. The
+#: numbers are those of float16 products.
 _MATRIX_TILES = (((128, 128), (64, 32), 64, 128), ((64, 64), (32, 32), 64, 64), ((32, 32), (16, 16), 64, 1))
 
 

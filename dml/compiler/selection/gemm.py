@@ -280,9 +280,9 @@ def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
             yield tile, enough
 
 
-#: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, k per slab, number of tiles that fill a device.
-#: Feeding the units is the bottleneck, and the workgroups of a core share 48 KiB: a second slab leaves one workgroup
-#: less, which costs as much as it gains.
+#: Tiles for matrix units: (rows, columns), (rows, columns) per subgroup, k per slab, tiles that fill a device. Feeding
+#: the units is the bottleneck, and the workgroups of a core share 48 KiB: a second slab leaves one workgroup less,
+#: which costs as much as it gains.
 MATRIX_TILES: tuple[tuple[tuple[int, int], tuple[int, int], int, int], ...] = threshold("gemm.MATRIX_TILES")
 
 

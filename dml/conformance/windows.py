@@ -27,7 +27,7 @@ DILATIONS = {"dilations": {"1": (1,), "2": (2,), "1.3": (1, 3)}}
 
 
 def along(sizes: Sequence[int], values: Sequence[int]) -> tuple[int, ...]:
-    """Return the values for the spatial dimensions, cycling."""
+    """Return a value for each spatial dimension; the given ones repeat cyclically."""
     return tuple(islice(cycle(values), len(sizes) - 2))
 
 

@@ -1,4 +1,5 @@
-"""Weights of 2, 4, 8 and 16 bits that stay as stored: products, convolutions and gathers widen them as they read."""
+"""Weights of 2, 4, 8 and 16 bits that stay as stored: products, convolutions and gathers widen them (dequantize
+them, or convert them to FLOAT32) as they read."""
 
 from __future__ import annotations
 

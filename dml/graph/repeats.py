@@ -88,8 +88,11 @@ def _repeats(tensor: DML_BUFFER_TENSOR_DESC) -> bool:
 
 
 def _original(entry: _Entry, found: dict[Value, _Repeat]) -> tuple[list[_Parts], _Entry]:
-    """Return how to read the tensor that an input repeats, and that tensor: for each dimension of the input, the sizes
-    and strides of the dimensions that replace it. If the input repeats no tensor, it is returned itself."""
+    """Return the layout with which to read the tensor that an input repeats, then that tensor.
+
+    The layout has, for each dimension of the input, the sizes and strides of the dimensions that replace it. An input
+    that repeats no tensor is returned itself.
+    """
     port, value = entry
     if value in found:
         for source in found[value].sources:

@@ -169,7 +169,7 @@ class Writer:
             self._add(kompute().OpCopy(source.native, source.offset, target.native, target.offset, mirror.words.nbytes))
 
     def dispatch(self, dispatch: Dispatch, kernel: bytes, places: Sequence[Place]) -> None:
-        """Record a kernel over the regions of the dispatch's bindings, each resource at its place."""
+        """Record a kernel over the regions of the dispatch's bindings. places: where each region's resource begins."""
         spans = _Spans()
         ranges, offsets = self._bind(dispatch, places, spans)
         if self._pending.conflict(spans):

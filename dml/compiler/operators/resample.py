@@ -191,7 +191,8 @@ def _repeat(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
 
 
 def _is_wide(axis: AxisScale, kernel: Filter) -> bool:
-    """Whether the filter is stretched by 1 / Scale: as the page says, only for factors above 2, not for all above 1."""
+    """Whether the filter is stretched by 1 / Scale. According to the reference page only factors above 2 stretch it,
+    not all above 1."""
     return kernel.antialiased and kernel.mode != NEAREST and bool(1 / np.float32(axis.scale) > 2)
 
 

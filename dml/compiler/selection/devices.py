@@ -307,8 +307,11 @@ _MANY_DIMENSIONS = 7
 
 
 def kept_numbers(target: Target, rank: int) -> int | None:
-    """Return the words of sizes, strides and attributes that a kernel may load at its start. A kernel with more loads
-    each where it uses it, so that fewer occupy registers. None: any number of words. rank: of its largest tensor."""
+    """Return how many words of sizes, strides and attributes a kernel may load at its start; None: any number.
+
+    A kernel that has more loads each word where it is used, so that fewer occupy registers. rank: that of its largest
+    tensor.
+    """
     if has_fewest_registers(target):
         return 0
     found = profile(target)

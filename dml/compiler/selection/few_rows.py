@@ -50,7 +50,7 @@ class VectorProduct:
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
+        """Rows and columns of the result that a workgroup computes."""
         return self.rows, self.lanes * self.columns
 
     @property
@@ -81,7 +81,7 @@ class FewMatrixProduct:
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
+        """Rows and columns of the result that a workgroup computes."""
         return self.shape[1], self.matrices * self.shape[0]
 
     @property

@@ -47,7 +47,7 @@ class LaneTile:
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
+        """Rows and columns of the result that a workgroup computes."""
         return self.rows, self.columns * self.lanes
 
     @property
@@ -76,7 +76,7 @@ class SlicedTile:
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
+        """Rows and columns of the result that a workgroup computes."""
         return self.rows, self.lanes
 
     @property
@@ -98,7 +98,7 @@ class BlockTile:
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
+        """Rows and columns of the result that a workgroup computes."""
         return self.rows, self.columns
 
     @property
@@ -128,7 +128,7 @@ class MatrixTile:
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
+        """Rows and columns of the result that a workgroup computes."""
         return self.rows, self.columns
 
     @property

@@ -1,5 +1,5 @@
-"""Products with weights of 2, 4, 8 and 16 bits that stay as stored: kernels read them directly, or they are widened one
-part at a time."""
+"""Products with weights of 2, 4, 8 and 16 bits that stay as stored: kernels read them directly, or they are widened
+(dequantized, or converted to FLOAT32) one part at a time."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ def _positions(desc: Any, values: Values) -> Inputs:
 
 
 def _cache(desc: Any, inputs: Inputs) -> Expected:
-    """Expect the cache: it begins with the contents of outputs before a run, and rows past its end are dropped."""
+    """Return the expected cache. It begins with the contents of outputs before a run; rows past its end are dropped."""
     before = np.full(int(desc.OutputTensor.TotalTensorSizeInBytes), UNTOUCHED, np.uint8)
     cache = from_bytes(before, desc.OutputTensor)
     rows = inputs["RowsTensor"]

@@ -257,7 +257,7 @@ subject(
 )
 
 
-#: Functions of REDUCE_INTO_ROWS, and what it does with two elements.
+#: Functions of REDUCE_INTO_ROWS, each with NumPy's function that combines two elements.
 _REDUCED: dict[str, tuple[DML_REDUCE_FUNCTION, Any]] = {
     "sum": (DML_REDUCE_FUNCTION_SUM, np.add),
     "product": (DML_REDUCE_FUNCTION_MULTIPLY, np.multiply),

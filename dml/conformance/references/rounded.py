@@ -161,7 +161,7 @@ class Rounded:
 
 
 def rounded(inputs: Mapping[str, Any], *names: str) -> list[Any]:
-    """Return inputs by field, None for absent ones."""
+    """Return the inputs of these fields as Rounded numbers; None for absent ones."""
     return [Rounded(inputs[name]) if name in inputs else None for name in names]
 
 

@@ -40,7 +40,7 @@ class Model:
     then: Mapping[str, Sizes]
 
     def steps(self) -> dict[str, dict[str, np.ndarray]]:
-        """Return the inputs of each run to measure by the step's name, in order."""
+        """Return the inputs of each step by its name, in the order of the runs."""
         random = np.random.default_rng(1)
         runs = {"first": self.first, **{name: {**self.first, **sizes} for name, sizes in self.then.items()}}
         return {name: {i.name: i.array(sizes, random) for i in self.inputs} for name, sizes in runs.items()}

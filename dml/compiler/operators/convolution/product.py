@@ -106,7 +106,7 @@ def unfolded(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum | None:
 
 
 def _of_channels(sums: WindowedSum, x: Operand, channels: int, step: int) -> WindowedSum:
-    """Return the same sums over an x in which windows are ``channels`` input channels of a group.
+    """Return the same sums over an x whose ``channels`` input channels per group are the elements of a window.
 
     step: stride between the weights of adjacent channels.
     """

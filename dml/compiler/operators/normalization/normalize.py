@@ -68,7 +68,8 @@ def factor_of(
 
 
 def affine(x: Expression, scale: Operand | None, *added: Operand | None) -> tuple[Expression, dict[str, Operand]]:
-    """Return ``x * scale + added...`` and its operands, as leaves 1, 2, ... and by name; None operands are left out."""
+    """Return ``x * scale + added...`` without the operands that are None, and the operands by name, in the order of
+    their leaves 1, 2, ..."""
     operands: dict[str, Operand] = {}
     if scale is not None:
         operands["scale"] = scale

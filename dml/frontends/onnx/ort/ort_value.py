@@ -276,7 +276,7 @@ class IOBinding:
     def clear_binding_outputs(self) -> None:
         self._outputs.clear()
 
-    # For InferenceSession
+    # Used by InferenceSession
 
     @property
     def feeds(self) -> Mapping[str, OrtValue]:

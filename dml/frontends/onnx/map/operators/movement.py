@@ -42,7 +42,7 @@ def identity(node: OnnxNode) -> list[object]:
 
 @onnx_op("Dropout")
 def dropout(node: OnnxNode) -> list[OnnxValue | None]:
-    """Copy, since inference drops nothing. Training with a ratio above 0 needs ONNX's random numbers."""
+    """Return x unchanged, since inference drops nothing. Training with a ratio above 0 needs ONNX's random numbers."""
     x = node.input(0)
     training, ratio = node.known(2), node.known(1)
     if training is not None and bool(training.reshape(-1)[0]) and (ratio is None or float(ratio.reshape(-1)[0])):

@@ -50,8 +50,8 @@ ONE_AND_MORE = [LAYOUTS[0], *(pytest.param(layout, marks=pytest.mark.slow) for l
 @pytest.mark.parametrize("layout", ONE_AND_MORE)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_operator(vulkan: VulkanDevice, name: str, layout: str) -> None:
-    """Axes that give the same program as an earlier axis are covered by it; in the last layout, only if their kind of
-    memory is the same, too."""
+    """An axis is left out if an earlier axis gives the same program; in the last layout, only if both also have the
+    same kind of memory."""
     plain = open_as(vulkan)
     desc = sample(name, layout)
     own, expected = run_sample(plain, desc)

@@ -69,7 +69,8 @@ class Comparison:
 
 
 def compare(found: Array, expected: Expected, flushed: Expected | None = None) -> Comparison:
-    """Compare. flushed: the expectation if subnormal inputs count as zeros, which Vulkan allows; either is accepted."""
+    """Compare a tensor. flushed: the expectation if subnormal inputs count as zeros, which Vulkan allows; a result may
+    match either expectation."""
     if found.shape != expected.values.shape:
         raise ValueError(f"found sizes {found.shape}, the reference has {expected.values.shape}")
     error, allowed, unit = _errors(found, expected)

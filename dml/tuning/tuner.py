@@ -226,7 +226,7 @@ class _Contest:
             return None
 
     def _wrong(self, results: Mapping[str, Any]) -> str:
-        """Return the judge's finding about results; all variants have the same inputs."""
+        """Return the fault that the judge finds in results; empty if there is none, or no judge."""
         judge, work = self._tuner.judge, self._work
         if judge is None:
             return ""

@@ -56,7 +56,7 @@ RUN_ELSEWHERE = {
     "stored_weights": {"_FEW_ROWS", "_FEW_ROWS_OF_CPUS", "_PART_BYTES"},
     "convolution": {"_ADDED_SEPARATELY", "_BLOCKS_WEIGHTS", "_FAR_APART"},
 }
-#: Numbers that are not thresholds by size, by reason.
+#: Reason -> numbers that are not thresholds of sizes.
 NOT_BY_SIZE: dict[str, dict[str, set[str]]] = {
     "elements of a vector, invocations of a workgroup, and tiles": {
         "": {"_FEWEST_LANES", "_MOST_LANES", "TRANSPOSE_WORKGROUP", "CPU_TRANSPOSED"},

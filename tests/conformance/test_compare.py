@@ -18,7 +18,7 @@ TINY = float(np.finfo(np.float32).tiny)
 
 
 def one(found, wanted, kind=np.float32, **limit):
-    """Compare a single element."""
+    """Compare one element with its expectation."""
     return compare(np.array([found], kind), Expected(np.array([wanted], np.float64), **limit))
 
 

@@ -86,7 +86,10 @@ class Network:
         return y, v["scale"] * (y - v["mean"]) / np.sqrt(v["variance"] + 1e-3) + v["shift"]
 
     def check(self, compiled: Any, expected: np.ndarray, stored: np.ndarray | None = None) -> None:
-        """Compare. stored: intermediate values that were also rounded, because a separate dispatch reads them."""
+        """Compare a run with ``expected``.
+
+        stored: intermediate values that were also rounded, because a separate dispatch reads them.
+        """
         result = compiled.dispatch(self.inputs)["y"]
         half = self.kind is np.float16
         once_more = 2**-11 * float(np.abs(stored).max()) if half and stored is not None else 0.0

@@ -61,7 +61,8 @@ class _Diffusion(ModelWriter):
         return self.node("Reshape", [turned, self.node("Shape", [like], f"{y}.shape")], y)
 
     def attention(self, x: str, source: str, width: int, heads: int, y: str, given: int | None = None) -> str:
-        """Add attention of x {batch, position, width} over source {batch, position, given}."""
+        """Add attention of x {batch, position, width} over source {batch, position, given}, by default of
+        the same width."""
         shape = self.constant(f"{y}.heads", [0, 0, heads, -1])
         parts = []
         inputs = (("q", x, width, [0, 2, 1, 3]), ("k", source, given, [0, 2, 3, 1]), ("v", source, given, [0, 2, 1, 3]))

@@ -399,7 +399,7 @@ def _step_by_step(recurrence: Recurrence) -> None:
         shape = (sizes.directions, sizes.batch, weights.sizes[-1])
         products = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, shape)
         states["products"] = read(products, vector=True)
-    multiplied: dict[int, list[Dispatch]] = {}  # by copy of the state
+    multiplied: dict[int, list[Dispatch]] = {}  # the products' dispatches, by the copy of the state that they read
     for step in range(sizes.steps):
         for phase in range(cell.phases):
             if cut.multiplied:

@@ -26,7 +26,10 @@ _LSTM_ORDER = (1, 3, 0, 2)
 
 
 def _layer(c: IrContext, kind: str, states: int) -> rec.RecurrentLayer:
-    """Return the layer. Inputs: x, ``states`` states, the lengths (a cell has none), weights, recurrence, bias."""
+    """Return the layer's tensors and attributes for ``dml.frontends.meaning.recurrence``.
+
+    Its inputs are x, ``states`` states, the lengths (a cell has none), weights, recurrence and bias.
+    """
     x, w = _input(c), 1 + states
     lengths = None
     if not c.layer.type.endswith("Cell"):

@@ -99,7 +99,8 @@ def max_pool(c: IrContext) -> IrValue | Sequence[IrValue]:
     else:
         values = op.max_pooling(flat, **shared)
     lasts = zip(shared["output_sizes"], shared["strides"], shared["start_padding"], flat.sizes[2:], strict=True)
-    # windows beyond the input, which rounding up adds; integers have OpenVINO's value there
+    # Rounding up may add windows beyond the input. OpenVINO gives them the lowest finite number; DirectML does so only
+    # for integers.
     is_beyond = any((count - 1) * step - pad >= size for count, step, pad, size in lasts)
     if is_beyond and values.desc.dtype.kind == "f":
         values = op.maximum(values, float(np.finfo(values.desc.dtype).min))

@@ -32,7 +32,7 @@ def settings(log: Path | str, *, bounds: bool = False) -> str:
     """Return the text of a vk_layer_settings.txt: synchronization (or ``bounds``), every message, to ``log``."""
     if bounds:
         checks = ["gpuav_enable = true", "validate_core = false"]
-    elif layer_version() >= RENAMED:  # the heuristic: by default, storage buffers are ignored, too
+    elif layer_version() >= RENAMED:  # storage buffers are checked only with the heuristic, off by default
         checks = ["validate_sync = true", "syncval_shader_accesses_heuristic = true"]
     else:
         checks = [
@@ -44,7 +44,7 @@ def settings(log: Path | str, *, bounds: bool = False) -> str:
         (
             *(f"khronos_validation.{setting}" for setting in checks),
             "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG",
-            # With bounds, warnings tell what the layer itself changes: it turns features on that its code needs.
+            # With bounds, warnings only report changes by the layer itself: it enables features that its checks need.
             f"khronos_validation.report_flags = error{'' if bounds else ',warn'}",
             "khronos_validation.enable_message_limit = false",
             f"khronos_validation.log_filename = {log}",

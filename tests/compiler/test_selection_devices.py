@@ -486,7 +486,7 @@ def test_cases_that_spilled(as_chip: dml.Device, case: str) -> None:
 
 
 def test_vectors_of_a_step_fit_in_registers(seen_as: Any) -> None:
-    """If registers are too few, an invocation loads single elements and reduces to one result."""
+    """If registers are too few, an invocation loads one element at a time and computes one result."""
     found = {}
     for name in ("V3D", "Mali", "a660"):
         device = seen_as("discrete", **CHIPS[name])

@@ -65,7 +65,7 @@ def test_one_result_after_the_other(described: list[str], order: str) -> None:
 
 @pytest.mark.parametrize("most", [0, 1 << 30])
 def test_work_in_parts_is_not_in_memory_at_once(each_kind, monkeypatch, most) -> None:
-    """Six parts of a large result that a sum makes small."""
+    """A large result is computed in six parts. Above the limit, each part is summed before the next one is computed."""
     monkeypatch.setattr("dml.compiler.order.MANY_BYTES", most)
     b = Builder(each_kind)
     x, w = b.input("x", (6, 64)), b.input("w", (4096, 64))

@@ -1,4 +1,4 @@
-"""The record for readers: a page with filters, and the documentation's table of chips."""
+"""The record as HTML, a page with filters, and as the documentation's table of chips."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ def main() -> None:
 def _generate(og: Any, model: Any, ids: np.ndarray, most: int, tokens: int) -> dict[str, dict[str, float]]:
     """Return the seconds of the prompt with its first token, and of each of ``tokens`` further tokens.
 
-    most: tokens for which the generator has room; the first generation of a length plans it.
+    most: number of further tokens that the generator has room for. The first generation with a number also makes the
+    plans for that length.
     """
     params = og.GeneratorParams(model)
     params.set_search_options(max_length=len(ids) + most + 1, min_length=len(ids) + most + 1, do_sample=False)

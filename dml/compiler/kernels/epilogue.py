@@ -58,7 +58,7 @@ def _steps(
         if step <= inside:
             return None
         inside += (size - 1) * step
-    # The outermost dimension has a period too, although only larger batches need it, so that all batches share a kernel
+    # The outermost dimension gets a period, too: a batch of one needs none, but so it has the kernel of larger batches
     size, step, _ = dimensions[0]
     periods = [size * step] + [step for _, step, _ in dimensions]
     # The remainder by a period determines the positions in inner dimensions only if the period is a multiple of theirs

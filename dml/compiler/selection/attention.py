@@ -109,7 +109,7 @@ class AttentionShape:
 
     @property
     def plain(self) -> bool:
-        """Whether scores are used as they are."""
+        """Whether scores are neither masked nor biased."""
         return not (self.masked or self.biased)
 
 

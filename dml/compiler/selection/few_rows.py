@@ -195,8 +195,8 @@ def _across_k(target: Target, rows: int, n: int, k: int, batch: int, per_vector:
     return VectorProduct(rows, per_vector, lanes, slices, False, per_vector, split_k, unroll)
 
 
-#: Tiles of gemm/few_matrix.comp where b is contiguous along k, best first: matrices per workgroup, subgroups, k steps
-#: per slab.
+#: Tiles of gemm/few_matrix.comp where b is contiguous along k, best first: matrices per workgroup, subgroups, steps of
+#: k per iteration.
 MATRICES_ALONG: tuple[tuple[int, int, int], ...] = threshold("few_rows.MATRICES_ALONG")
 #: Tiles of gemm/few_matrix.comp where b is contiguous across k.
 MATRICES_ACROSS: tuple[tuple[int, int, int], ...] = threshold("few_rows.MATRICES_ACROSS")

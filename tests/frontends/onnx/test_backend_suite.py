@@ -150,8 +150,8 @@ def test_case_with_nodes_on_the_host(device: dml.Device, case: Any) -> None:
 
 @pytest.mark.parametrize("level", ["1_0", "2_1", "3_0", "4_0", "5_0", "6_1"])
 def test_no_operator_has_a_data_type_that_the_level_does_not_take(level: str, monkeypatch: Any) -> None:
-    """Operators from the mappings and from fusion. One that fusion takes from a later level, such as ACTIVATION_GELU,
-    has data types of its first level."""
+    """Checks the operators that mappings and fusion add. An operator that fusion adds from a later level, such as
+    ACTIVATION_GELU, may have the data types of the first level that has it."""
     given = feature_level(level)
     found: set[tuple[Any, str, Any]] = set()
 

@@ -479,7 +479,7 @@ def test_multi_head_attention_with_heads_apart(device: dml.Device) -> None:
 
 
 def test_cross_attention_adds_only_the_query_s_bias(device: dml.Device) -> None:
-    """Keys and values by heads were projected before, with their bias."""
+    """Keys and values that are given by heads already include their bias."""
     inputs = {"q": floats(2, 3, 8), "k": floats(2, 2, 4, 4), "v": floats(2, 2, 4, 4), "b": floats(24)}
     agree(device, "MultiHeadAttention", inputs, {"y": 3}, num_heads=2)
 

@@ -92,8 +92,11 @@ def _in_correlation(convolution: Convolution) -> Operand:
 
 
 def in_blocks_of_rows(builder: ProgramBuilder, convolution: Convolution) -> Convolution:
-    """Return a forward convolution along rows of one channel, without bias, in temporary memory, whose output channels
-    are blocks of adjacent results: as rows of a product they share the elements that they read."""
+    """Return a forward convolution of one channel along rows that computes a block of adjacent results as its output
+    channels. As rows of a matrix product, the results of a block share the elements that they read.
+
+    The result is without bias, in temporary memory.
+    """
     geometry, weights, result = convolution.geometry, convolution.weights, convolution.result
     channels, taps = weights.sizes[0], weights.sizes[4] + ROW_BLOCK - 1
     stage = builder.prepare(weights)

@@ -38,7 +38,7 @@ def move_each(
     for part, *others in in_parts((result, *moved.values(), *still.values()), builder.target.max_region, split_axes):
         named = dict(zip((*moved, *still), others, strict=True))
         unit = _elements_together(part, [named[name] for name in moved], [named[name] for name in still])
-        # Epilogues need values, and moved vectors have values only as FLOAT32.
+        # An epilogue needs values; a moved vector holds bits, which are values only for FLOAT32.
         values = part.epilogue is not None and any(
             DATA_TYPES[item.data_type].bits < 32 for item in (part, *(named[name] for name in moved))
         )

@@ -65,7 +65,7 @@ def measure(model: Model, device: dml.Device, lengths: int) -> dict[str, float]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tools/bench --planning", description=__doc__.splitlines()[0])
     parser.add_argument("--device", default=None)
-    parser.add_argument("--layers", type=int, default=12, help="of the model")
+    parser.add_argument("--layers", type=int, default=12, help="number of the model's layers")
     parser.add_argument("--lengths", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args(arguments)

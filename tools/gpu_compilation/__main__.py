@@ -102,14 +102,14 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "tools/gpu_compile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = ["all", *(vendor.name for vendor in VENDORS)]
-    parser.add_argument("--vendor", action="append", choices=names, help="all its chips; may be repeated")
-    parser.add_argument("--chip", action="append", choices=_CHIPS, help="only this one; may be repeated")
+    parser.add_argument("--vendor", action="append", choices=names, help="all chips of this vendor; may be repeated")
+    parser.add_argument("--chip", action="append", choices=_CHIPS, help="only this chip; may be repeated")
     parser.add_argument("--check", action="store_true", help="compare with the record, and show only failures")
     parser.add_argument("--record", action="store_true", help="record these figures")
     parser.add_argument("--filter", default="", metavar="TEXT", help="only operators and cases with this in their name")
     parser.add_argument("--limit", type=int, default=0, metavar="N", help="only N operators and cases, evenly chosen")
-    parser.add_argument("--conformance", action="store_true", help="the cases of the default conformance run instead")
-    parser.add_argument("--worst", type=int, metavar="N", help="at most N kernels of each chip")
+    parser.add_argument("--conformance", action="store_true", help="compile the default conformance run's cases")
+    parser.add_argument("--worst", type=int, metavar="N", help="show at most N kernels of each chip")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the record as a page and exit")
     parser.add_argument("--loops", action="store_true", help="also count the instructions of innermost loops")

@@ -298,15 +298,15 @@ class Workers:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tools/mutate", description=__doc__)
-    parser.add_argument("--sample", type=int, default=2, help="mutants of each kind in each file")
-    parser.add_argument("--filter", default="", help="a part of the shaders' paths")
+    parser.add_argument("--sample", type=int, default=2, help="mutants of each kind to run in each file")
+    parser.add_argument("--filter", default="", help="only shaders whose paths contain this")
     parser.add_argument("--cases", type=int, default=100, help="number of cases that a mutant must survive")
     parser.add_argument("--seconds", type=float, default=120.0, help="time limit of a mutant; slower ones do not count")
     parser.add_argument("--part", type=int, default=1, help="which of --parts to run")
     parser.add_argument("--parts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="llvmpipe")
-    parser.add_argument("--as", dest="axis", action="append", help="default: plain and discrete")
+    parser.add_argument("--as", dest="axis", action="append", help="kind of device (default: plain and discrete)")
     parser.add_argument("--json", type=Path, default=FOUND, help="file that keeps each mutant and its outcome")
     parser.add_argument("--again", action="store_true", help="run the mutants that were not caught before")
     parser.add_argument("--page", action="store_true", help=f"only write the documentation's {PAGE.name} from --json")

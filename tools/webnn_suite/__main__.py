@@ -24,7 +24,7 @@ from tools.webnn_suite.runner import CaseResult, files, run_file
 def main(
     folder: Annotated[Path, typer.Argument(help="a checkout of web-platform-tests, or of its webnn/ and resources/")],
     device: Annotated[str | None, typer.Option(help="Vulkan device: index or part of its name")] = None,
-    axis: Annotated[str, typer.Option("--as", help=f"treat the device as a kind of: {', '.join(axes.AXES)}")] = "plain",
+    axis: Annotated[str, typer.Option("--as", help=f"treat the device as this kind: {', '.join(axes.AXES)}")] = "plain",
     wanted: Annotated[str, typer.Option("--filter", help="only files whose folder/name contains this")] = "",
     report: Annotated[Path | None, typer.Option("--json", help="write every case's result to this file")] = None,
 ) -> None:

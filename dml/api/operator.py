@@ -93,7 +93,7 @@ class CompiledOperator(Dispatchable):
 
     _internal = frozenset({
         "binds_late", "constants", "dispatch_all", "forget_constants", "in_place", "initialization",
-        "initialize_kernels", "input_slots", "kept", "kernels", "of_sizes", "output_slots", "shared",
+        "initialize_kernels", "input_slots", "kept", "kept_kernels", "kernels", "of_sizes", "output_slots", "shared",
     })  # fmt: skip
 
     def __init__(

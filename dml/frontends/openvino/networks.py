@@ -99,6 +99,41 @@ def _from_dml(array: npt.NDArray[Any], layer: IrLayer, is_late: bool) -> npt.NDA
     return found if is_late else found.reshape(port.sizes)
 
 
+class Compilations:
+    """A network compiled for several sets of input sizes, of which the most recent ones are kept.
+
+    If layers need the values of inputs at compile time, it is compiled for these values, too.
+    """
+
+    def __init__(self, network: Network, device: Device) -> None:
+        self._network = network
+        self._device = device
+        self._lock = threading.Lock()
+        self._kept: Recent[Any, CompiledNetwork] = Recent(MOST_COMPILED)
+        self._needs_numbers = False
+
+    def get(self, sizes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, npt.NDArray[Any]]) -> CompiledNetwork:
+        """Return the network compiled for inputs of these sizes. numbers: values of the inputs that layers may need."""
+        with self._lock:
+            if not self._needs_numbers:
+                try:
+                    return self._get(sizes, {})
+                except DMLError:
+                    if not numbers:
+                        raise
+            network = self._get(sizes, numbers)
+            self._needs_numbers = True
+            return network
+
+    def _get(self, sizes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, npt.NDArray[Any]]) -> CompiledNetwork:
+        key = (*sizes.values(), *(array.tobytes() for array in numbers.values()))
+        network = self._kept.get(key)
+        if network is None:
+            network = CompiledNetwork(with_sizes(self._network, sizes), self._device, numbers)
+            self._kept.put(key, network)
+        return network
+
+
 class DynamicNetwork:
     """A model with dynamic parameter sizes; it is compiled once for each set of input sizes.
 
@@ -108,24 +143,14 @@ class DynamicNetwork:
 
     def __init__(self, network: Network, device: Device) -> None:
         check_layers(network)
-        self._network = network
-        self._device = device
-        self._lock = threading.Lock()
-        self._compiled: Recent[Any, CompiledNetwork] = Recent(MOST_COMPILED)
-        self._knows_numbers = False
+        self._compilations = Compilations(network, device)
         self.parameters = network.parameters
 
     @checked
     def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
         """Run, and return the results, as CompiledNetwork does. Every parameter with dynamic sizes must be given."""
-        compiled = self.compiled_for(inputs)
-        constant = {
-            alias
-            for name, layer in self.parameters.items()
-            if name not in compiled.parameters
-            for alias in (name, *layer.outputs[0].names)
-        }
-        return compiled({name: value for name, value in inputs.items() if name not in constant})
+        compiled, given = self._compiled_for(inputs)
+        return compiled({name: array for name, array in given.items() if name in compiled.parameters})
 
     @checked
     def compiled_for(self, inputs: Mapping[str, npt.ArrayLike]) -> CompiledNetwork:
@@ -133,41 +158,29 @@ class DynamicNetwork:
 
         Raises DMLError for a missing or unknown input, and for sizes that the parameter does not allow.
         """
+        return self._compiled_for(inputs)[0]
+
+    def _compiled_for(self, inputs: Mapping[str, npt.ArrayLike]) -> tuple[CompiledNetwork, dict[str, npt.NDArray[Any]]]:
+        """Also return the inputs by their parameters' names."""
         arrays = {name: as_array(value, f"parameter {name!r}") for name, value in inputs.items()}
-        given: dict[str, tuple[int, ...]] = {}
+        given: dict[str, npt.NDArray[Any]] = {}
+        sizes: dict[str, tuple[int, ...]] = {}
         numbers: dict[str, npt.NDArray[Any]] = {}
         for name, layer in self.parameters.items():
             port = layer.outputs[0]
             found = next((arrays.pop(alias) for alias in (name, *port.names) if alias in arrays), None)
             if found is None and min(port.sizes, default=1) < 0:
                 raise DMLError(f"parameter {name!r}: an array must be given, because its sizes are dynamic")
-            sizes = port.sizes if found is None else found.shape
-            if not port.accepts(sizes):
-                raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {sizes}")
-            given[name] = sizes
-            if found is not None and may_be_number(port.dtype, sizes):
-                numbers[name] = found.astype(port.dtype)
+            sizes[name] = port.sizes if found is None else found.shape
+            if not port.accepts(sizes[name]):
+                raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {sizes[name]}")
+            if found is not None:
+                given[name] = found
+                if may_be_number(port.dtype, found.shape):
+                    numbers[name] = found.astype(port.dtype)
         if arrays:
             raise DMLError(f"no parameter {next(iter(arrays))!r}; the model has {', '.join(self.parameters)}")
-        with self._lock:
-            if not self._knows_numbers:
-                try:
-                    return self._made(given, {})
-                except DMLError:
-                    if not numbers:
-                        raise
-                    network = self._made(given, numbers)
-                    self._knows_numbers = True
-                    return network
-            return self._made(given, numbers)
-
-    def _made(self, sizes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, npt.NDArray[Any]]) -> CompiledNetwork:
-        key = (*sizes.values(), *(array.tobytes() for array in numbers.values()))
-        network = self._compiled.get(key)
-        if network is None:
-            network = CompiledNetwork(with_sizes(self._network, sizes), self._device, numbers)
-            self._compiled.put(key, network)
-        return network
+        return self._compilations.get(sizes, numbers), given
 
 
 def may_be_number(dtype: np.dtype[Any], sizes: Sequence[int]) -> bool:

@@ -18,14 +18,13 @@ from dml.arguments import checked
 from dml.errors import HRESULT, DMLError, HostNodesWarning
 from dml.frontends.extras import is_installed
 from dml.frontends.parts import Cut, cut
-from dml.recent import Recent
 
 from .convert import check_layers, check_types, counted_outputs, is_mapped, named_results
 from .host_process import HostModel
-from .ir import ENDS, IrLayer, Network, with_sizes
+from .ir import ENDS, IrLayer, Network
 from .ir_writing import ir_bytes
 from .loops import stopped_by_data
-from .networks import MOST_COMPILED, CompiledNetwork, assumed_shape, given_arrays, may_be_number
+from .networks import Compilations, CompiledNetwork, assumed_shape, given_arrays, may_be_number
 
 _Array = npt.NDArray[Any]
 #: OpenVINO layer types that no DirectML operators express.
@@ -181,12 +180,9 @@ class _NetworkPart:
         self._results = {
             name: layer.name.removeprefix("result ") for name, layer in named_results(self.network.layers).items()
         }
-        self._device = device
         self._host: _HostNetwork | None = None
         self._lock = threading.Lock()
-        #: Compiled networks, by the inputs' sizes and by the values of inputs that layers need at compile time.
-        self._compiled: Recent[Any, CompiledNetwork] = Recent(MOST_COMPILED)
-        self._knows_numbers = False
+        self._compilations = Compilations(self.network, device)
         if cut.on_host:
             self._on_host()  # errors of OpenVINO appear at load
         else:
@@ -208,27 +204,9 @@ class _NetworkPart:
 
     def compiled_for(self, feeds: Mapping[str, _Array]) -> CompiledNetwork:
         """Return the part compiled for arrays of these sizes, and for their values if layers need them at compile
-        time."""
-        with self._lock:
-            if not self._knows_numbers:
-                try:
-                    return self._made(feeds, {})
-                except DMLError:
-                    if not _numbers(feeds):
-                        raise
-                    network = self._made(feeds, _numbers(feeds))  # such as a shape that an earlier part computed
-                    self._knows_numbers = True
-                    return network
-            return self._made(feeds, _numbers(feeds))
-
-    def _made(self, feeds: Mapping[str, _Array], known: Mapping[str, _Array]) -> CompiledNetwork:
-        shapes = {name: array.shape for name, array in feeds.items()}
-        key = (*shapes.values(), *(array.tobytes() for array in known.values()))
-        network = self._compiled.get(key)
-        if network is None:
-            network = CompiledNetwork(with_sizes(self.network, shapes), self._device, known)
-            self._compiled.put(key, network)
-        return network
+        time, such as a shape that an earlier part computed."""
+        numbers = {name: array for name, array in feeds.items() if may_be_number(array.dtype, array.shape)}
+        return self._compilations.get({name: array.shape for name, array in feeds.items()}, numbers)
 
     def _on_host(self) -> _HostNetwork:
         with self._lock:
@@ -269,10 +247,6 @@ class _HostNetwork:
 
     def _error(self, error: DMLError) -> DMLError:
         return DMLError(f"layers on the host, {self._layers}: {error.message}")
-
-
-def _numbers(feeds: Mapping[str, _Array]) -> dict[str, _Array]:
-    return {name: array for name, array in feeds.items() if may_be_number(array.dtype, array.shape)}
 
 
 def _network_of(whole: Network, layers: Sequence[IrLayer], inputs: Sequence[str], outputs: Sequence[str]) -> Network:
